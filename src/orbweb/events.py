@@ -19,13 +19,23 @@ class OpenRequest:
 
 @dataclass(frozen=True, slots=True)
 class HostQueue:
-    """A host with leased URLs that wait for their turn: the next request is due in `due_s` seconds, and two are
-    `gap_s` apart."""
+    """A host with leased URLs that wait for their turn, or that is requested more slowly than others: the next
+    request is due in `due_s` seconds, and two are `gap_s` apart.
+
+    `cause` says why: `rate` is the rate that is set, `crawl_delay` that of its robots.txt, `busy` a rate that was
+    halved after `status`, `retry_after` a pause that the host asked for with `status`. With `robots`, its
+    robots.txt is requested again after `error`; with `robots_unavailable`, no longer. `busy_s`: seconds since it
+    was slowed down last.
+    """
 
     host: str
     waiting: int
     due_s: float
     gap_s: float
+    cause: str = "rate"
+    status: int = 0
+    busy_s: float | None = None
+    error: str = ""
 
     @property
     def drained_s(self) -> float:
@@ -37,8 +47,9 @@ class HostQueue:
 class Snapshot:
     """Progress of a crawl. Counts are of the run; `settled` and `seconds` are of this crawl, without the time on
     hold. `in_progress` are the URLs that are being requested, the first sent first, and those that workers have
-    read for long; `slowest` a few hosts that take longest to drain; `workers` how many requests may be in
-    flight."""
+    read for long; `slowest` a few hosts that take longest to drain, or are slowed down; `workers` how many
+    requests may be in flight; `host_rate` how many requests a second one host gets if nothing slows it down, None
+    for no limit."""
 
     visited: int
     failed: int
@@ -57,6 +68,7 @@ class Snapshot:
     in_progress: tuple[OpenRequest, ...] = ()
     slowest: tuple[HostQueue, ...] = ()
     workers: int = 0
+    host_rate: float | None = None
 
     @property
     def found(self) -> int:

@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 AXE = ROOT / ".venv/browser/axe.min.js"
 WIDTHS = (360, 390, 768, 1440, 1920)
 LARGEST_PAINT = 100_000
-NO_PAGE = re.compile(r"\.(json|csv|svg|\{suffix\})$|/(events|rule|original|file)$|/web/|/compare$|favicon")
+NO_PAGE = re.compile(
+    r"\.(json|csv|svg|\{suffix\})$|/(events|rule|original|markdown|file)$|/web/|/compare$|favicon"
+)
 """Routes that are data, parts of a page, redirects or downloads."""
 
 SERIOUS = ("serious", "critical")

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 
 import orbweb
 from servers.graph import GraphSite
 from servers.site import StaticSite, html, serve
-from serving import RunningServer, served, site_of
+from serving import TOKEN, RunningServer, served, site_of
 
 PAGES = 60
+LONG = 2_000_000
 EVIL = '<script>alert("x")</script>'
 
 
@@ -24,10 +26,22 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningS
     evil = StaticSite(
         {"/": html(f"<title>{EVIL.replace('<', '&lt;')}</title><main><p>Words of a page.</p></main>")}
     )
-    with serve(GraphSite(5, PAGES)) as site, serve(evil) as other:
+    long = StaticSite(
+        {
+            "/": html(
+                "<h1>Long</h1>"
+                + "".join(f"<h2>Part {at}</h2><p>{'word ' * 200}</p>" for at in range(LONG // 1000))
+            ),
+            "/broken": html("gone", 404),
+            "/busy": html("later", 500),
+        }
+    )
+    with serve(GraphSite(5, PAGES)) as site, serve(evil) as other, serve(long) as third:
         space = orbweb.open(workspace)
         space.crawl(site.url, project="site", rate="max", allow_private=True)
         space.crawl(other.url, project="evil", rate="max", allow_private=True)
+        seeds = [third.url, f"{third.url}broken", f"{third.url}busy"]
+        space.crawl(seeds, project="long", rate="max", allow_private=True)
     with served(workspace, "--private-host", site_of(site.url)) as server:
         yield server, workspace
 
@@ -100,3 +114,39 @@ def test_a_title_of_a_page_is_only_text(crawled: tuple[RunningServer, Path]) -> 
         text = page(server, f"/p/evil/runs/1/{path}")
         assert EVIL not in text
     assert "&lt;script&gt;" in page(server, "/p/evil/runs/1/pages")
+
+
+def test_a_page_of_two_megabytes_is_shown_in_part_and_says_so(crawled: tuple[RunningServer, Path]) -> None:
+    server, workspace = crawled
+    space = orbweb.open(workspace)
+    url = space.pages("long")[0].url
+    document = space.document("long", url)
+    assert document is not None
+    assert len(document.markdown) > LONG
+    for tab in ("markdown", "source", "original"):
+        text = page(server, f"/p/long/runs/1/page?url={url}&tab={tab}")
+        assert len(text) < 400_000, tab
+        assert "characters are shown" in text, tab
+    whole = server.send("GET", "/p/long/runs/1/page/markdown", params={"url": url})
+    assert whole.text == document.markdown
+    assert whole.headers["content-disposition"].startswith("attachment")
+    assert whole.headers["content-security-policy"] == "sandbox; default-src 'none'"
+
+
+def test_one_failed_url_is_retried_and_its_run_can_be_resumed(crawled: tuple[RunningServer, Path]) -> None:
+    server, workspace = crawled
+    space = orbweb.open(workspace)
+    assert sorted(each.kind for each in space.failed("long")) == ["http_4xx", "http_5xx"]
+    (busy,) = (each.url for each in space.failed("long") if each.kind == "http_5xx")
+    with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as client:
+        client.post("/login", data={"token": TOKEN})
+        text = client.get("/p/long/runs/latest/failed?kind=http_5xx", headers={"accept": "text/html"}).text
+        token = re.search(r'name="form_token" value="([^"]*)"', text)
+        assert token is not None
+        retry = {"form_token": token[1], "url": busy}
+        assert client.post("/p/long/runs/latest/retry", data=retry).status_code == 303
+    assert "Retry queues URLs again; Resume then visits them." in text
+    assert f'aria-label="Retry {busy}"' in text
+    assert [each.kind for each in space.failed("long")] == ["http_4xx"]
+    assert (space.status("long").queued, space.status("long").state) == (1, "paused")
+    assert "Resume 1 URL" in page(server, "/p/long/runs/latest/queue")

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import orbweb
-from harness import wait_until
+from harness import Cli, kill, wait_until
 from orbweb.app.jobs.reading import RunReader
 from orbweb.app.pictures import sections_of
 from orbweb.app.results.live import FollowedVisit
@@ -183,3 +183,27 @@ def test_sections_are_the_first_segments_with_what_is_below() -> None:
     assert [(child.name, child.pages) for child in docs.children] == [("x/", 3), ("pages", 2)]
     assert (root.name, root.pages) == ("/", 1)
     assert [each.pages for each in sections_of(parts, by_host=True)] == [6]
+
+
+def test_a_host_without_robots_txt_says_so_while_it_is_asked_again(live: Live) -> None:
+    site = StaticSite({"/": html("never read"), "/robots.txt": html("later", 503)})
+    with serve(site) as server:
+        running = Cli(live.workspace.path).start("crawl", server.url, "--project", "without")
+        wait_until(lambda: _paces(live, "without"))
+        (pace,) = _paces(live, "without")
+        assert pace.startswith("robots.txt: HTTP 503, again in "), "also of a crawl that the terminal started"
+        kill(running)
+
+
+def _paces(live: Live, project: str) -> list[str]:
+    found = live.http.get(f"/p/{project}/live.json")
+    hosts = found.json()["hosts"] if found.status_code == 200 else []
+    return [each["pace"] for each in hosts if each["waits"]]
+
+
+def test_the_rules_in_force_are_shown_and_can_be_removed(live: Live) -> None:
+    live.workspace.rules("site", exclude=["/old/"])
+    page = live.page("/p/site/live")
+    assert 'aria-label="Remove /old/"' in page
+    removed = live.press("/p/site/rule", page, kind="exclude", pattern="/old/", undo="1")
+    assert 'aria-label="Remove /old/"' not in removed.text

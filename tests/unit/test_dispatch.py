@@ -335,3 +335,25 @@ def test_of_those_that_are_due_only_wanted_ones_are_sent(
             dispatcher.sent(ticket)
             dispatcher.done(ticket)
         assert sorted(taken) == [1, 2, 3, 4, 6], "nothing that was passed over is lost"
+
+
+def test_a_slow_site_says_why_also_when_nothing_waits_for_it(dispatcher: Dispatcher, clock: Clock) -> None:
+    dispatcher.add(1, "plain.test:80", Place(0, 1))
+    assert send_next(dispatcher, clock) == 1
+    dispatcher.done(1)
+    assert dispatcher.slowest(8) == [], "a site that is as fast as set says nothing"
+    dispatcher.slow("patient.test:80", 2_000_000)
+    dispatcher.busy("busy.test:80", clock.now, 0, 503)
+    dispatcher.busy("asks.test:80", clock.now, 45_000_000, 429)
+    clock.now += 5_000_000
+    found = {each.host: each for each in dispatcher.slowest(8)}
+    assert {name: each.cause for name, each in found.items()} == {
+        "patient.test:80": "crawl_delay",
+        "busy.test:80": "busy",
+        "asks.test:80": "retry_after",
+    }
+    assert (found["busy.test:80"].status, found["busy.test:80"].busy_s) == (503, 5.0)
+    assert found["asks.test:80"].due_s == 40.0
+    clock.now += 40_000_000
+    (asks,) = (each for each in dispatcher.slowest(8) if each.host == "asks.test:80")
+    assert asks.cause == "busy", "the pause is over, the rate is still halved"

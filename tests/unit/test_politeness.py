@@ -16,6 +16,7 @@ from orbweb.frontier.politeness import (
     backoff,
     faster,
     interval,
+    rate_of,
     retry_after,
     slower,
 )
@@ -123,3 +124,12 @@ def test_a_host_that_answers_well_comes_back_to_its_rate(usual: int) -> None:
         assert pace == 0 or pace == round(before / 1.1)
         steps += 1
     assert 7 <= steps <= 25
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 1, 2, 6, 20, 21, 30, 200])
+def test_a_rate_is_read_from_its_interval(rate: float) -> None:
+    assert rate_of(interval(rate)) == pytest.approx(rate, rel=0.001)
+
+
+def test_no_interval_is_no_limit() -> None:
+    assert rate_of(interval("max")) is None

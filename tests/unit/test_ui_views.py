@@ -8,11 +8,18 @@ import pytest
 
 from orbweb.app import RunOutline, RunTotals
 from orbweb.app.jobs.remote import remote_options
-from orbweb.app.pictures import bars_of, thread_of
+from orbweb.app.pictures import bars_of, sections_of, short_hosts, svg, thread_of, web_of
+from orbweb.app.results.sections import SectionPart
+from orbweb.events import HostQueue
 from orbweb.server.problems import Problem
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.crawl_form import placed, read
 from orbweb.server.ui.frame import frame_of_project, run_path
+from orbweb.server.ui.live_chart import Window, chart_of
+from orbweb.server.ui.live_figures import Point
+from orbweb.server.ui.live_hosts import Note, pace_of, with_notes
+from orbweb.server.ui.markdown import beginning_of, headings_of, to_html
+from orbweb.server.ui.page import outline_of
 from orbweb.server.ui.problem_page import UNCHANGED, detail_of, project_in, steps_of
 from orbweb.server.ui.project_view import books_of
 from orbweb.server.ui.projects import Chosen, columns_of
@@ -205,3 +212,130 @@ def test_an_error_says_that_nothing_was_changed() -> None:
     assert detail_of(problem, "POST") == f"Project 'x' is being crawled. {UNCHANGED}"
     assert UNCHANGED not in detail_of(problem, "GET")
     assert UNCHANGED not in detail_of(Problem(500, "internal_error", "an internal error"), "POST")
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        (None, "6/s as set"),
+        (HostQueue("a.test:80", 3, 0.1, 0.17), "6/s as set"),
+        (HostQueue("a.test:80", 0, 0.0, 2.0, "crawl_delay"), "0.5/s, Crawl-delay 2 s"),
+        (HostQueue("a.test:80", 1, 0.0, 1 / 3, "busy", 429), "3/s, halved after 429"),
+        (HostQueue("a.test:80", 1, 0.0, 2 / 3, "busy", 503), "1.5/s, halved twice after 503"),
+        (HostQueue("a.test:80", 1, 24.4, 1 / 3, "retry_after", 429), "429, Retry-After, 24 s left"),
+        (HostQueue("a.test:80", 1, 8.0, 0, "robots", error="HTTP 503"), "robots.txt: HTTP 503, again in 8.0 s"),
+        (
+            HostQueue("a.test:80", 0, 0, 0, "robots_unavailable", error="HTTP 503"),
+            "robots.txt: HTTP 503, URLs skipped",
+        ),
+    ],
+)
+def test_a_host_says_why_it_is_not_faster(host: HostQueue | None, shown: str) -> None:
+    assert pace_of(host, 6.0) == shown
+
+
+def test_a_slow_down_is_noted_once() -> None:
+    host = HostQueue("a.test:80", 1, 44.0, 1.0, "retry_after", 429, busy_s=1.0)
+    once = with_notes([], [host], 101.0)
+    assert once == [Note(100.0, "a.test:80", "a.test 429, Retry-After 45 s")]
+    later = HostQueue("a.test:80", 1, 43.7, 1.0, "retry_after", 429, busy_s=1.3)
+    assert with_notes(once, [later], 101.25) == once
+    again = HostQueue("a.test:80", 1, 45.0, 1.0, "retry_after", 429, busy_s=0.0)
+    assert [note.at for note in with_notes(once, [again], 160.0)] == [100.0, 160.0]
+
+
+def test_a_chart_begins_with_the_first_response_and_says_what_it_shows() -> None:
+    points = tuple(Point(200 + at, 4.0, float(at == 2), 10, 20) for at in range(100))
+    chart = chart_of(Window(1, 0.0, 300.0, points, (Note(250.0, "a.test:80", "a.test 429, rate halved"),)))
+    assert chart.rate.startswith("666.7,"), "nothing is drawn before the first response"
+    assert (len(chart.failures), len(chart.times)) == (1, 5)
+    assert chart.notes == (833.3,)
+    assert "4.0 on average, 4.0 at most; 1 of 100 seconds with failures. a.test 429, rate halved." in chart.label
+    assert chart_of(Window(1, 0.0, 300.0, (), ())).label == "No response yet."
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 22, 23, 24, 500])
+@pytest.mark.parametrize("deepest", [1, 5, 12])
+def test_labels_of_a_map_neither_overlap_nor_leave_it(count: int, deepest: int) -> None:
+    hosts = ("docs.example.org", "forum.example.org:8443")
+    parts = [
+        SectionPart(
+            hosts[at % 2], f"/{'a-long-name-of-a-section-' * (at % 3 == 0)}{at}/x", depth, 900 // (at + 1), at % 4
+        )
+        for at in range(count)
+        for depth in range(1, deepest + 1)
+    ]
+    web = web_of(sections_of(parts, by_host=False), None, None)
+    left, top, width, height = map(float, str(svg.web(web)).partition('viewBox="')[2].partition('"')[0].split())
+    boxes = []
+    for spoke in web.spokes:
+        wide = 7.8 * len(f"{spoke.name} {spoke.count}")
+        begin = spoke.label_x - {"start": 0, "middle": wide / 2, "end": wide}[spoke.anchor]
+        boxes.append((begin, spoke.label_y - 11, begin + wide, spoke.label_y + 4))
+    for x, y, right, bottom in boxes:
+        assert x >= left
+        assert right <= left + width
+        assert y >= top
+        assert bottom <= top + height
+    for at, one in enumerate(boxes):
+        for other in boxes[at + 1 :]:
+            assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "short"),
+    [
+        ({"a.test:80": "", "b.test:81": ""}, ["a", "b"]),
+        ({"localhost:1": "", "localhost:2": ""}, ["localhost:1", "localhost:2"]),
+        ({"127.0.0.1:1": "", "127.0.0.2:1": ""}, ["127.0.0.1", "127.0.0.2"]),
+        ({"example.org": "", "docs.example.org": ""}, ["example.org", "docs.example.org"]),
+        ({"one.test:80": ""}, ["one.test"]),
+    ],
+)
+def test_hosts_are_shortened_as_long_as_they_differ(hosts: dict[str, str], short: list[str]) -> None:
+    assert [short_hosts(hosts)[host] for host in hosts] == short
+
+
+def test_sections_have_their_host_only_where_paths_are_the_same() -> None:
+    parts = [
+        SectionPart(host, path, 1, pages, 0)
+        for host, path, pages in [
+            ("docs.a.test", "/reference/x", 9),
+            ("api.a.test", "/v2/x", 8),
+            ("api.a.test", "/reference/x", 7),
+            ("docs.a.test", "/", 6),
+        ]
+    ]
+    names = [each.name for each in sections_of(parts, by_host=False)]
+    assert names == ["docs/reference", "/v2", "api/reference", "docs/"]
+
+
+def test_the_beginning_of_a_long_text_ends_with_a_whole_block() -> None:
+    text = "# One\n\nwords\n\n```sh\nrun\n\nmore\n```\n\nlast"
+    assert beginning_of(text, 1000) == text
+    assert beginning_of(text, 15) == "# One\n\nwords\n"
+    inside = beginning_of(text, text.index("more") + 2)
+    assert inside.count("```") == 2, "code that was cut is closed"
+    assert len(beginning_of("x" * 1000, 10)) == 11
+
+
+def test_images_become_links_and_headings_lose_their_signs() -> None:
+    html = str(to_html("![a *map*](https://a.test/map.png)\n\n![](https://a.test/x.png)"))
+    assert "<img" not in html
+    assert ">image: a map</a>" in html
+    assert "image: no description" in html
+    assert [text for *_, text in headings_of("# The `stamp` of [a batch](/x)\n\n| a |\n|---|\n\n## B")] == [
+        "The stamp of a batch",
+        "B",
+    ]
+
+
+def test_an_outline_counts_what_is_before_the_first_heading() -> None:
+    found = outline_of("words\n\n# One\n\nmore\n\n### Three\n", 100)
+    assert [(each.text, each.anchor, each.level) for each in found] == [
+        ("(start)", "", 0),
+        ("One", "#part-1", 0),
+        ("Three", "#part-2", 2),
+    ]
+    assert sum(each.tokens for each in found) in range(99, 102)
+    assert outline_of("no heading", 3) == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from orbweb.export.report import svg
 from orbweb.export.report.markup import Markup
 from orbweb.export.report.pictures import Bar, Thread, bars_of, thread_of
-from orbweb.export.report.site_map import SPOKES, Section, link_counts, sections_of, tree_of, web_of
+from orbweb.export.report.sections import Section, sections_of, short_hosts
+from orbweb.export.report.site_map import SPOKES, link_counts, tree_of, web_of
 from orbweb.export.report.texts import (
     NOTHING,
     WEB,
@@ -37,6 +38,7 @@ __all__ = [
     "rest_of",
     "sections_of",
     "short",
+    "short_hosts",
     "size",
     "svg",
     "thread_of",

@@ -87,7 +87,8 @@ def _shown_hosts(now: Snapshot) -> list[HostQueue]:
     return [
         host
         for host in now.slowest
-        if host.due_s >= SLOW_S or host.gap_s >= SLOW_S or (several and host.drained_s >= SLOW_S)
+        if host.waiting
+        and (host.due_s >= SLOW_S or host.gap_s >= SLOW_S or (several and host.drained_s >= SLOW_S))
     ][:MOST]
 
 

@@ -226,7 +226,7 @@ class InFlight:
         now = self._clock() / politeness.SECOND
         retry_after = politeness.retry_after(response.retry_after, date=response.date, now=now) or 0.0
         wait = min(retry_after, self._settings.longest_wait_s)
-        longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND))
+        longer = self._dispatcher.busy(site, left_at, round(wait * politeness.SECOND), response.status)
         if site not in self._slowed and wait < SHOWN_WAIT_S:
             self._note(f"{site} returned {response.status}; halving the request rate until it recovers")
         self._slowed.add(site)

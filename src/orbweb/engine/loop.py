@@ -22,7 +22,7 @@ from orbweb.engine.leasing import LeaseSettings, Leasing
 from orbweb.engine.parts import EngineEvents, EngineParts
 from orbweb.engine.window import Slot, Window
 from orbweb.errors import OrbwebError
-from orbweb.events import Snapshot
+from orbweb.events import HostQueue, Snapshot
 from orbweb.frontier import politeness
 from orbweb.frontier.spool.source import Ahead
 from orbweb.lifecycle import EndedBy
@@ -384,6 +384,13 @@ class Engine:
             held_by=self._paused_by,
             is_recrawl=self._settings.is_recrawl,
             in_progress=self.in_flight.in_progress(),
-            slowest=tuple(self._parts.dispatcher.slowest(SHOWN)),
+            slowest=self._slow_hosts(),
             workers=self._leasing.settings.workers,
+            host_rate=self._parts.dispatcher.host_rate,
         )
+
+    def _slow_hosts(self) -> tuple[HostQueue, ...]:
+        """Hosts without a robots.txt first: nothing of them is requested."""
+        without = {each.host: each for each in self._parts.robots.failing(SHOWN)}
+        others = [each for each in self._parts.dispatcher.slowest(SHOWN) if each.host not in without]
+        return (*without.values(), *others)

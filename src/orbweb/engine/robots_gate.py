@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from orbweb import urls
 from orbweb.engine.responses import REDIRECTS
+from orbweb.events import HostQueue
 from orbweb.frontier import politeness
 from orbweb.model import Failed, FailKind, Fetched, Refused, SkipReason
 from orbweb.policy.robots import Robots, without_userinfo
@@ -20,6 +21,8 @@ from orbweb.urls import UrlRules
 
 MAX_REDIRECTS = 5
 RETRY_CAP_S = 30.0
+FAILING = 64
+"""Origins without a robots.txt that are reported."""
 MIN_CACHE = 60_000_000
 """Microseconds that rules stay valid, whatever `cache_s` is."""
 UNREACHABLE = (
@@ -82,6 +85,8 @@ class _Origin:
     requesting: bool = False
     tries: int = 0
     failing_since: float | None = None
+    retry_at: float = 0.0
+    error: str = ""
     waiting: list[int] = field(default_factory=list)
 
 
@@ -110,6 +115,7 @@ class RobotsGate:
         self._on_delay = on_delay
         self._on_stored = on_stored
         self._origins: dict[str, _Origin] = {}
+        self._failing: dict[str, _Origin] = {}
 
     def judge(self, ticket: int, url: str) -> Refused | FetchRobots | bool:
         """True: the place may be fetched. False, or a request to be sent: it waits. Else the refusal."""
@@ -127,6 +133,21 @@ class RobotsGate:
             return False
         origin.requesting = True
         return FetchRobots(name, f"{name}/robots.txt")
+
+    def failing(self, most: int) -> list[HostQueue]:
+        """Origins whose robots.txt is requested again, or was for too long: the latest ones."""
+        now = self._monotonic()
+        return [
+            HostQueue(
+                urls.site(f"{name}/"),
+                len(origin.waiting),
+                max(0.0, origin.retry_at - now) if origin.unavailable is None else 0.0,
+                0.0,
+                "robots" if origin.unavailable is None else "robots_unavailable",
+                error=origin.error,
+            )
+            for name, origin in list(self._failing.items())[-most:]
+        ]
 
     def sitemaps(self, name: str) -> tuple[str, ...] | None:
         """The sitemaps that the robots.txt of an origin lists; None if its rules apply and are not known."""
@@ -175,6 +196,8 @@ class RobotsGate:
         return self._release(origin)
 
     def _release(self, origin: _Origin, failed: Failed | None = None) -> OriginKnown:
+        if origin.unavailable is None:
+            self._failing = {name: each for name, each in self._failing.items() if each is not origin}
         waiting, tries = tuple(origin.waiting), origin.tries
         origin.waiting.clear()
         origin.requesting = False
@@ -195,6 +218,10 @@ class RobotsGate:
         """If the server is unreachable, its pages fail too. If it fails for too long, they are refused."""
         origin, now = self._origins[request.origin], self._monotonic()
         origin.tries += 1
+        origin.error = failed.error
+        self._failing[request.origin] = origin
+        if len(self._failing) > FAILING:
+            del self._failing[next(iter(self._failing))]
         if failed.kind in UNREACHABLE and (origin.tries >= self._settings.tries or not failed.retriable):
             return self._release(origin, failed)
         if origin.failing_since is None:
@@ -205,6 +232,6 @@ class RobotsGate:
             return self._release(origin)
         wait = politeness.backoff(origin.tries, base_s=self._settings.backoff_s, cap_s=RETRY_CAP_S, jitter=1.0)
         left = origin.failing_since + self._settings.retry_for_s - now
-        return FetchRobotsLater(
-            FetchRobots(request.origin, f"{request.origin}/robots.txt"), min(wait, max(left, 0.0))
-        )
+        delay_s = min(wait, max(left, 0.0))
+        origin.retry_at = now + delay_s
+        return FetchRobotsLater(FetchRobots(request.origin, f"{request.origin}/robots.txt"), delay_s)

@@ -17,6 +17,8 @@ from orbweb.store import Limiter
 
 RECHECK = 100_000
 """Microseconds after which the shared limiter is read again for a site without an interval."""
+SLOWED = 32
+"""Sites that are slower than others and stay in reports though nothing of them waits: the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class DispatchSettings:
 @dataclass(slots=True)
 class _Site:
     """`interval` is the usual one, `pace` what a busy site was slowed down to; the longer one counts.
-    `crawl_delay` is what the site itself demands."""
+    `crawl_delay` is what the site itself demands; `status` is how it last said that it is busy, until `held_until`
+    it wants no request, and `noted_at` is when it was slowed down last."""
 
     interval: int
     pace: int
@@ -43,6 +46,9 @@ class _Site:
     in_flight: int = 0
     listed: bool = False
     crawl_delay: int = 0
+    status: int = 0
+    held_until: int = 0
+    noted_at: int = 0
 
     @property
     def gap(self) -> int:
@@ -61,6 +67,7 @@ class Dispatcher:
         self._free: list[tuple[Place, int, str]] = []
         self._site_of: dict[int, str] = {}
         self._sent_at: dict[int, int] = {}
+        self._slowed: dict[str, None] = {}
 
     def _site(self, name: str) -> _Site:
         """The site. Without an interval the limiter is read now and then: another process may slow it down."""
@@ -83,6 +90,7 @@ class Dispatcher:
     def slow(self, name: str, interval: int) -> None:
         """Set the crawl delay of a site; the longer of it and the interval counts, from now on."""
         site = self._site(name)
+        self._note_slow(name, site)
         site.crawl_delay = max(site.crawl_delay, interval)
         if interval > site.interval:
             site.interval = interval
@@ -90,9 +98,9 @@ class Dispatcher:
             if self._limiter.take(name, now, site.gap):
                 self._limiter.sent(name, now, site.gap)
 
-    def busy(self, name: str, left_at: int, wait: int) -> bool:
-        """The site returned 429 or 503 to a request sent at `left_at`: halve the rate, and send nothing for
-        `wait`.
+    def busy(self, name: str, left_at: int, wait: int, status: int = 429) -> bool:
+        """The site returned `status`, 429 or 503, to a request sent at `left_at`: halve the rate, and send nothing
+        for `wait`.
 
         A response to a request that was sent before the rate was halved does not halve it again. Returns whether
         the site has to wait longer than before.
@@ -101,10 +109,19 @@ class Dispatcher:
         if not site.slowed_at or left_at > site.slowed_at:
             site.pace = politeness.slower(site.pace, site.interval, self._settings.slowest)
             site.slowed_at = now
-        site.good = 0
+        site.good, site.status = 0, status
+        site.held_until = max(site.held_until, now + wait)
+        self._note_slow(name, site)
         longer = now + wait > self._limiter.due(name)
         self._limiter.hold(name, now + max(wait, site.gap), site.pace)
         return longer
+
+    def _note_slow(self, name: str, site: _Site) -> None:
+        site.noted_at = self._clock()
+        self._slowed.pop(name, None)
+        self._slowed[name] = None
+        if len(self._slowed) > SLOWED:
+            del self._slowed[next(iter(self._slowed))]
 
     def fine(self, name: str) -> None:
         """The site returned a good response. Several of them raise the rate of a site that was slowed down."""
@@ -231,13 +248,38 @@ class Dispatcher:
             heapq.heappush(self._due, (due_at, name))
 
     def slowest(self, most: int) -> list[HostQueue]:
-        """The hosts whose waiting tickets take longest to send, as far as this process knows."""
-        now, found = self._clock(), []
-        for due_at, name in self._due:
-            site = self._sites[name]
-            due_s = max(due_at - now, 0) / politeness.SECOND
-            found.append(HostQueue(name, len(site.waiting), due_s, site.gap / politeness.SECOND))
-        return heapq.nlargest(most, found, key=lambda host: host.drained_s)
+        """The hosts whose waiting tickets take longest to send, as far as this process knows, and those that are
+        slower than the rate that is set."""
+        now = self._clock()
+        due = {name: due_at for due_at, name in self._due}
+        due |= {name: self._sites[name].held_until for name in self._slowed if name not in due}
+        found = [self._report(name, due_at, now) for name, due_at in due.items()]
+        worth = (host for host in found if host.waiting or host.cause != "rate")
+        return heapq.nlargest(most, worth, key=lambda host: host.drained_s)
+
+    def _report(self, name: str, due_at: int, now: int) -> HostQueue:
+        site = self._sites[name]
+        return HostQueue(
+            name,
+            len(site.waiting),
+            max(due_at - now, 0) / politeness.SECOND,
+            site.gap / politeness.SECOND,
+            self._cause(site, now),
+            site.status,
+            (now - site.noted_at) / politeness.SECOND if site.noted_at else None,
+        )
+
+    def _cause(self, site: _Site, now: int) -> str:
+        if site.held_until > now:
+            return "retry_after"
+        if site.pace > site.interval:
+            return "busy"
+        return "crawl_delay" if site.crawl_delay > self._settings.interval else "rate"
+
+    @property
+    def host_rate(self) -> float | None:
+        """Requests per second to a site that nothing slows down; None for no limit."""
+        return politeness.rate_of(self._settings.interval)
 
     def wait_s(self) -> float | None:
         """Seconds until the next ticket may be due; None if no ticket waits for its time."""

@@ -28,6 +28,16 @@ def interval(rate: float | str) -> int:
     return round(exact + min(exact * MARGIN_SHARE, MARGIN_MAX))
 
 
+def rate_of(interval: int) -> float | None:
+    """The rate of which this is the interval; None for `max`."""
+    if not interval:
+        return None
+    share = 1 + MARGIN_SHARE
+    return round(
+        SECOND / (interval / share if interval <= MARGIN_MAX / MARGIN_SHARE * share else interval - MARGIN_MAX), 3
+    )
+
+
 def backoff(tries: int, *, base_s: float, cap_s: float, jitter: float) -> float:
     """Seconds before the next attempt after `tries` failed ones; `jitter` is in [0, 1)."""
     longest = min(cap_s, base_s * 2.0 ** (tries - 1))

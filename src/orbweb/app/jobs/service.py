@@ -30,6 +30,7 @@ from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
 from orbweb.app.results.record import record, records
 from orbweb.app.results.rules import EffectiveSetting
 from orbweb.app.results.runs import ProjectOverview, RunHistory, RunningCrawl, RunOutline, RunTotals
+from orbweb.app.retry import retry_url
 from orbweb.app.setting_sources import new_settings
 from orbweb.app.tokens import Permission, fingerprint, new_token, permission_of
 from orbweb.errors import Busy, NothingToDo, OrbwebError, UnknownId, UsageError
@@ -348,6 +349,11 @@ class JobService:
         """What these further rules would remove from the queue; nothing is changed."""
         with self._workspace() as workspace:
             return listings.preview(workspace, project, include=include, exclude=exclude, max_depth=max_depth)
+
+    def retry_url(self, project: str, url: str) -> int:
+        """Queue one failed URL again. NothingToDo if it did not fail."""
+        with self._workspace() as workspace:
+            return retry_url(workspace, project, url)
 
     def captures(self, project: str, url: str) -> list[UrlCapture]:
         """One URL in all runs of a project, the latest first."""

@@ -1,68 +1,34 @@
-"""A run as a map: sections, what is in them and how deep, and the same as a picture. Pure.
+"""A run as a picture: its sections as a web or as a tree. Pure.
 
-A section is a host and the first segment of a path, or a host alone. The web has a spoke for each section, a ring
-for each depth; the area of a dot is its pages. Coordinates are those of an SVG of `SIZE` by `SIZE`.
+The web has a spoke for each section, a ring
+for each depth; the area of a dot is its pages. Coordinates are those of an SVG whose centre is `CENTRE`, and which
+shows what `VIEW` says.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from orbweb.export.report.texts import number
+from orbweb.export.report.sections import Section
+from orbweb.export.report.texts import many, number
 
-SIZE = 840
-CENTRE = SIZE / 2
+CENTRE = 420.0
+VIEW = (-60, 60, 960, 720)
+"""Left, top, width and height of the web."""
 INNER, OUTER = 68.0, 296.0
-LABEL = 322.0
+LABEL, LABEL_GAP = 328.0, 18.0
+CHARACTER = 7.8
+"""Width of a character of a label in a wide font."""
 SPOKES = 24
 RINGS = 8
-CHILDREN = 4
 LINKS = 8
-LARGEST_DOT, SMALLEST_DOT = 20.0, 2.0
+LARGEST_DOT, LEAST_LARGEST, SMALLEST_DOT = 20.0, 8.0, 2.0
 FAILING = 0.02
 """The share of failures from which a dot is marked."""
-ROOT = "/"
 ROW, INDENT, TREE_WIDTH = 24, 28, 840
-
-
-class Part(Protocol):
-    """Pages and failures that share a host, the first two segments of their path, and a depth."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def pages(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """What is below a section."""
-
-    name: str
-    pages: int
-    failed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section: its key as `host/first`, its name, and its pages and failures by depth."""
-
-    key: str
-    name: str
-    pages: int
-    failed: int
-    depths: Mapping[int, tuple[int, int]]
-    children: tuple[Child, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,79 +99,80 @@ class Tree:
     height: int
 
 
-def sections_of(parts: Iterable[Part], *, by_host: bool) -> tuple[Section, ...]:
-    """The sections of a run, the largest first. By path, sections of several hosts are told apart by host."""
-    every = list(parts)
-    hosts = {part.host for part in every}
-    groups: dict[str, list[Part]] = defaultdict(list)
-    for part in every:
-        groups[part.host if by_host else f"{part.host}{first_of(part.path)}"].append(part)
-    made = [
-        _section(
-            key, key if by_host or len(hosts) > 1 else key.removeprefix(next(iter(hosts))), found, by_host=by_host
-        )
-        for key, found in groups.items()
-    ]
-    return tuple(sorted(made, key=lambda each: (-each.pages, -each.failed, each.key)))
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Rings and dots of a web: the deepest ring, and how large a dot of so many pages is."""
+
+    deepest: int
+    dot: float
+
+    def ring(self, depth: int) -> float:
+        return _ring_radius(depth, self.deepest)
+
+    def radius(self, count: int) -> float:
+        return max(SMALLEST_DOT, self.dot * math.sqrt(count))
 
 
-def first_of(path: str) -> str:
-    """The section of a path: `/folder`, or `/` for what is in the root."""
-    first, slash, _ = path.removeprefix("/").partition("/")
-    return f"/{first}" if slash else ROOT
+def _scale_of(shown: Sequence[Section]) -> _Scale:
+    """The largest dots at which no two of them overlap, but none too small to see."""
+    deepest = min(RINGS, max((depth for each in shown for depth in each.depths), default=1) or 1)
+    largest = max((pages for each in shown for pages, _ in each.depths.values()), default=1) or 1
+    dot = LARGEST_DOT
+    for section in shown:
+        for depth, (pages, _) in section.depths.items():
+            if pages:
+                dot = min(dot, _room(depth, deepest, len(shown)) / math.sqrt(pages / largest))
+    return _Scale(deepest, max(LEAST_LARGEST, dot) / math.sqrt(largest))
 
 
-def _section(key: str, name: str, parts: Sequence[Part], *, by_host: bool) -> Section:
-    depths: dict[int, tuple[int, int]] = {}
-    pages: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
-    for part in parts:
-        before = depths.get(part.depth, (0, 0))
-        depths[part.depth] = (before[0] + part.pages, before[1] + part.failed)
-        child = child_of(part.path, by_host=by_host)
-        pages[child] += part.pages
-        failed[child] += part.failed
-    names = sorted({*pages, *failed}, key=lambda each: (-pages[each], -failed[each], each))
-    folders = [each for each in names if each]
-    shown, rest = folders[:CHILDREN], [*folders[CHILDREN:]]
-    children = [Child(each, pages[each], failed[each]) for each in shown]
-    if rest:
-        more = Child(f"{number(len(rest))} more", sum(map(pages.get, rest)), sum(map(failed.get, rest)))  # type: ignore[arg-type]
-        children.append(more)
-    if folders and "" in pages:
-        children.append(Child("pages", pages[""], failed[""]))
-    return Section(key, name, sum(pages.values()), sum(failed.values()), depths, tuple(children))
-
-
-def child_of(path: str, *, by_host: bool) -> str:
-    """The folder of a path below its section; empty for what is in the section itself."""
-    if by_host:
-        found = first_of(path)
-        return "" if found == ROOT else f"{found[1:]}/"
-    segments = path.removeprefix("/").split("/")
-    return f"{segments[1]}/" if len(segments) > 2 else ""
+def _room(depth: int, deepest: int, spokes: int) -> float:
+    """Half the distance of two spokes, or of two rings if that is shorter."""
+    between = (OUTER - _ring_radius(1, deepest)) / max(1, deepest - 1) if deepest > 1 else OUTER
+    return min(math.pi * _ring_radius(depth, deepest) / max(spokes, 3), between / 2)
 
 
 def web_of(sections: Sequence[Section], selected: str | None, links: Mapping[str, int] | None) -> Web:
     """The web of the largest sections. `links`: how many lead from the selected one, by `host/first`."""
     shown = list(sections[:SPOKES])
-    deepest = min(RINGS, max((depth for each in shown for depth in each.depths), default=1) or 1)
-    largest = max((pages for each in shown for pages, _ in each.depths.values()), default=1) or 1
+    scale = _scale_of(shown)
     angles = [2 * math.pi * at / max(1, len(shown)) - math.pi / 2 for at in range(len(shown))]
     spokes = tuple(
-        _spoke(each, angle, deepest, largest, selected=each.key == selected)
-        for each, angle in zip(shown, angles, strict=True)
+        _spoke(each, angle, place, scale, selected=each.key == selected)
+        for each, angle, place in zip(shown, angles, _label_places(angles), strict=True)
     )
     return Web(
-        tuple(_ring(angles, depth, deepest) for depth in range(1, deepest + 1)),
+        tuple(_ring(angles, depth, scale.deepest) for depth in range(1, scale.deepest + 1)),
         spokes,
-        _curves(shown, angles, deepest, selected, links),
+        _curves(shown, angles, scale.deepest, selected, links),
         len(sections) - len(shown),
     )
 
 
-def _radius(depth: int, deepest: int) -> float:
-    return INNER + (OUTER - INNER) * (min(depth, deepest) - 1) / max(1, deepest - 1) if depth > 0 else INNER / 2
+def _ring_radius(depth: int, deepest: int) -> float:
+    """Rings are evenly spaced; a few of them fill the picture too."""
+    inner = max(INNER, OUTER / deepest)
+    return inner + (OUTER - inner) * (min(depth, deepest) - 1) / max(1, deepest - 1) if depth > 0 else INNER / 2
+
+
+def _label_places(angles: Sequence[float]) -> list[tuple[float, float, str]]:
+    """Where labels are, and how they are aligned: around the web, and none over another. On each side they move
+    away from the middle until they have room; a label at the top or bottom is beyond those of both sides."""
+    places = [_at(angle, LABEL) for angle in angles]
+    anchors = ["middle" if abs(x - CENTRE) < 1 else "start" if x > CENTRE else "end" for x, _ in places]
+    heights = [y for _, y in places]
+    for up in (True, False):
+        half = [at for at, y in enumerate(heights) if (y < CENTRE) == up]
+        half.sort(key=lambda at: (anchors[at] == "middle", abs(heights[at] - CENTRE)))
+        last: dict[str, float] = {}
+        for at in half:
+            sides = ("start", "end") if anchors[at] == "middle" else (anchors[at],)
+            taken = [last[side] for side in sides if side in last]
+            if taken and up:
+                heights[at] = min(heights[at], min(taken) - LABEL_GAP)
+            elif taken:
+                heights[at] = max(heights[at], max(taken) + LABEL_GAP)
+            last.update(dict.fromkeys(sides, heights[at]))
+    return [(x, round(y, 1), anchor) for (x, _), y, anchor in zip(places, heights, anchors, strict=True)]
 
 
 def _at(angle: float, radius: float) -> tuple[float, float]:
@@ -214,7 +181,7 @@ def _at(angle: float, radius: float) -> tuple[float, float]:
 
 def _ring(angles: Sequence[float], depth: int, deepest: int) -> tuple[str, int, float, float]:
     """A ring sags between its spokes, as threads do."""
-    radius = _radius(depth, deepest)
+    radius = _ring_radius(depth, deepest)
     number_x, number_y = _at(-math.pi / 2 - math.pi / max(3, len(angles)), radius * 0.94)
     if len(angles) < 3:
         left, right = _at(math.pi, radius)[0], _at(0, radius)[0]
@@ -229,43 +196,49 @@ def _ring(angles: Sequence[float], depth: int, deepest: int) -> tuple[str, int, 
     return path, depth, number_x, number_y
 
 
-def _spoke(section: Section, angle: float, deepest: int, largest: int, *, selected: bool) -> Spoke:
-    (x, y), (label_x, label_y) = _at(angle, OUTER + 8), _at(angle, LABEL)
-    side = math.cos(angle)
-    dots = [
-        _dot(section, depth, angle, deepest, largest)
-        for depth in sorted(section.depths)
-        if any(section.depths[depth])
-    ]
+def _spoke(
+    section: Section, angle: float, label: tuple[float, float, str], scale: _Scale, *, selected: bool
+) -> Spoke:
+    x, y = _at(angle, OUTER + 8)
+    label_x, label_y, anchor = label
+    count = number(section.pages)
+    dots = [_dot(section, depth, angle, scale) for depth in sorted(section.depths) if any(section.depths[depth])]
     return Spoke(
         section.key,
         x,
         y,
         label_x,
-        label_y + 4,
-        "middle" if abs(side) < 0.2 else "start" if side > 0 else "end",
-        shortened(section.name),
-        number(section.pages),
+        round(label_y + 4, 1),
+        anchor,
+        shortened(section.name, _letters(label_x, anchor) - len(count) - 1),
+        count,
         selected,
         tuple(dots),
     )
 
 
-def shortened(name: str) -> str:
-    return name if len(name) <= 22 else f"{name[:20]}\N{HORIZONTAL ELLIPSIS}"
+def _letters(x: float, anchor: str) -> int:
+    """How many characters fit between a label's place and the edge of the picture."""
+    left, _, width, _ = VIEW
+    sides = {"start": left + width - x, "end": x - left, "middle": width / 3}
+    return int(sides[anchor] / CHARACTER)
 
 
-def _dot(section: Section, depth: int, angle: float, deepest: int, largest: int) -> Dot:
+def shortened(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: max(1, most - 1)]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _dot(section: Section, depth: int, angle: float, scale: _Scale) -> Dot:
     pages, failed = section.depths[depth]
-    radius = max(SMALLEST_DOT, LARGEST_DOT * math.sqrt(pages / largest))
-    x, y = _at(angle, _radius(depth, deepest))
+    radius = scale.radius(pages)
+    x, y = _at(angle, scale.ring(depth))
     is_failing = failed and failed >= FAILING * (pages + failed)
     return Dot(
         x,
         y,
         round(radius, 1),
-        round(min(radius, max(SMALLEST_DOT, LARGEST_DOT * math.sqrt(failed / largest))), 1) if is_failing else 0.0,
-        f"{section.name}, depth {depth}: {number(pages)} pages, {number(failed)} failed",
+        round(min(radius, scale.radius(failed)), 1) if is_failing else 0.0,
+        f"{section.name}, depth {depth}: {many(pages, 'page')}, {number(failed)} failed",
     )
 
 
@@ -281,13 +254,13 @@ def _curves(
     if links is None or selected not in places:
         return ()
     angle, depth = places[selected]
-    begin = _at(angle, _radius(depth, deepest))
+    begin = _at(angle, _ring_radius(depth, deepest))
     targets = [(key, count) for key, count in link_counts(links, shown) if key != selected][:LINKS]
     most = max((count for _, count in targets), default=1)
     names = {each.key: each.name for each in shown}
     curves = []
     for key, count in targets:
-        end = _at(places[key][0], _radius(places[key][1], deepest))
+        end = _at(places[key][0], _ring_radius(places[key][1], deepest))
         path = f"M{begin[0]} {begin[1]}Q{CENTRE} {CENTRE} {end[0]} {end[1]}"
         width = round(1 + 4 * math.sqrt(count / most), 1)
         curves.append(LinkCurve(path, width, f"{number(count)} links to {names[key]}"))
@@ -340,4 +313,4 @@ def _row(
 ) -> TreeRow:
     x, y = 16 + INDENT * level, 16 + ROW * at
     branch = f"M{x - 20} {16 + ROW * above + (8 if level != 1 or above == 0 else 0)}V{y}H{x - 6}" if level else ""
-    return TreeRow(x, y, branch, shortened(name), number(pages), failed, round(share, 1), selected)
+    return TreeRow(x, y, branch, shortened(name, 36 - 3 * level), number(pages), failed, round(share, 1), selected)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from orbweb.export.report.markup import Markup, element, joined
 from orbweb.export.report.pictures import Thread
-from orbweb.export.report.site_map import CENTRE, SIZE, TREE_WIDTH, Dot, Spoke, Tree, TreeRow, Web
+from orbweb.export.report.site_map import CENTRE, TREE_WIDTH, VIEW, Dot, Spoke, Tree, TreeRow, Web
 from orbweb.export.report.texts import many, number
 
 FONT = "system-ui, sans-serif"
@@ -78,7 +78,7 @@ def web(value: Web, href: Href | None = None) -> Markup:
         *labels,
         class_="web",
         xmlns=NAMESPACE,
-        viewBox=f"-60 40 {SIZE + 120} {SIZE - 80}",
+        viewBox=" ".join(map(str, VIEW)),
         # A picture may have no links for a screen reader; a group may.
         role="group" if href else "img",
         aria_label=f"{many(len(value.spokes), 'section')} by depth",

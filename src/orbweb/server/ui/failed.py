@@ -15,17 +15,20 @@ from orbweb.app.list_makers import PASSING
 from orbweb.app.results.catalog import FailureGroup
 from orbweb.server.services import Served
 from orbweb.server.ui import format as texts
-from orbweb.server.ui.frame import project_frame, run_path
+from orbweb.server.ui.failure_kinds import ADVICE
+from orbweb.server.ui.frame import project_frame, project_path, run_path
 from orbweb.server.ui.lists import (
     ROWS,
     TWIN_ROWS,
     address,
+    is_at_work,
     lists_of,
     number_of,
     page_href,
     parts_of,
     query_of,
     row_of,
+    short_of,
     twin_of,
 )
 from orbweb.server.ui.templating import field_of, now, render
@@ -104,7 +107,9 @@ def _kind(
 
 def note_of(group: FailureGroup) -> str:
     """The statuses of a group, or its most frequent reason."""
-    return ", ".join(f"{status} {texts.number(count)}" for status, count in group.statuses.items()) or group.reason
+    return ", ".join(
+        f"{status} {texts.number(count)}" for status, count in group.statuses.items()
+    ) or texts.cause_of(group.reason)
 
 
 def query_for(kind: str, host: str, since: str, run: int) -> ColumnQuery:
@@ -137,6 +142,7 @@ def failed(
         served.jobs.lists.failures(outline.project, asked, run=outline.run) if outline.run is not None else None
     )
     part = found.part if found is not None else None
+    shown = part.items if part is not None else ()
     groups = found.groups if found is not None else ()
     linked = lists_of(request).linked_from(outline) if part is not None and part.items else {}
     return render(
@@ -144,17 +150,21 @@ def failed(
         "failed.html",
         frame=frame,
         outline=outline,
+        at_work=is_at_work(outline),
+        short=short_of(url for each in shown for url in (each.url, each.found_on) if url),
+        advice=ADVICE.get(kind, ""),
+        exclude=f"{project_path(project)}/live{query_of({'kind': 'exclude', 'pattern': f'//{host}/'})}#rule"
+        if host
+        else "",
         list_path=path,
         counting=part is not None and not part.is_whole,
         groups=groups_of(groups, path, (kind, host), at),
-        rows=[
-            (each, page_href(project, run, each.url, "explain"), linked.get(each.id))
-            for each in (part.items if part is not None else ())
-        ],
+        rows=[(each, page_href(project, run, each.url, "explain"), linked.get(each.id)) for each in shown],
+        page_of=lambda url: page_href(project, run, url),
         kind=kind,
         host=host,
         since=since,
-        many_hosts=len({texts.host_of(each.url) for each in (part.items if part is not None else ())}) > 1,
+        many_hosts=len({texts.host_of(each.url) for each in shown}) > 1,
         chosen=part.total if part is not None else 0,
         counted=part.size if part is not None else 0,
         passing=sum(each.count for each in groups if each.kind in PASSING),
@@ -170,10 +180,13 @@ def failed(
 
 @router.post("/p/{project}/runs/latest/retry")
 def retry(request: Request, served: Served, project: str) -> Response:
-    """Queue failed URLs again: all, those that may pass again, or those of a kind and a host."""
-    kind, host = field_of(request, "kind"), field_of(request, "host")
+    """Queue failed URLs again: one, all, those that may pass again, or those of a kind and a host."""
+    kind, host, url = field_of(request, "kind"), field_of(request, "host"), field_of(request, "url")
     kinds = PASSING if kind == AGAIN else (kind,) if kind else ()
-    count = served.workspace.retry(project, kind=kinds, host=host or None)
+    if url:
+        count = served.jobs.retry_url(project, url)
+    else:
+        count = served.workspace.retry(project, kind=kinds, host=host or None)
     return done(
         f"{run_path(project)}/queue", Toast(f"{texts.many(count, 'URL')} queued again; Resume visits them")
     )

@@ -95,6 +95,11 @@ def _date(found: datetime, now: datetime) -> str:
     return f"{found.day} {found:%b}" if found.year == now.year else f"{found.day} {found:%b %Y}"
 
 
+def cause_of(reason: str) -> str:
+    """The last part of a reason; the parts before it name the host."""
+    return reason.rpartition(": ")[2]
+
+
 def outward(url: str | None) -> str | None:
     """A URL that a link may point to; None for anything else than http and https."""
     if url is None:

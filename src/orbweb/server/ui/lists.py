@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from orbweb.app import RunOutline
 from orbweb.app.listings import check_pattern
+from orbweb.app.pictures import host_of, short_hosts
 from orbweb.app.results.catalog import ListPart, UrlLinks
 from orbweb.app.results.listings import RulePreview
 from orbweb.errors import UsageError
@@ -76,6 +77,16 @@ class Lists:
 def lists_of(request: Request) -> Lists:
     found: Lists = request.app.state.lists
     return found
+
+
+def is_at_work(outline: RunOutline) -> bool:
+    """Whether the run that is shown is the one that a crawl is working on."""
+    return outline.running and outline.runs[:1] == (outline.run,)
+
+
+def short_of(urls: Iterable[str]) -> dict[str, str]:
+    """The hosts of a list as a narrow screen shows them."""
+    return short_hosts({host_of(url) for url in urls})
 
 
 def row_of(text: str) -> int | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from anyio import to_thread
@@ -23,8 +22,7 @@ from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import coming_crawl, project_frame, project_path, run_path
 from orbweb.server.ui.live_board import LiveBoard, board_of
-from orbweb.server.ui.live_chart import chart_of
-from orbweb.server.ui.live_figures import Point
+from orbweb.server.ui.live_chart import Window, chart_of, label_of
 from orbweb.server.ui.live_view import LiveView
 from orbweb.server.ui.templating import field_of, render
 from orbweb.server.ui.toast import Toast, done
@@ -41,6 +39,7 @@ SETTINGS: dict[RuleKind, str] = {
 SPANS: dict[str, int | None] = {"5 min": 300, "1 h": 3600, "all": None}
 SPAN = "5 min"
 EXAMPLES = 7
+COLUMNS = ("at", "rate", "failed", "p50", "p95")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,6 @@ def live(
         return render(request, "live_nothing.html", frame=frame, outline=outline, base=project_path(project))
     board, span = board_of(request), span if span in SPANS else SPAN
     view = _view(served, board, project)
-    _, points = board.points(project, SPANS[span])
     return render(
         request,
         "live.html",
@@ -142,18 +140,23 @@ def live(
         base=project_path(project),
         lists=run_path(project),
         rule=_rule_box(served, project, rule_kind(kind), pattern.strip(), view),
+        in_force=_in_force(served, project),
         kinds=KINDS,
-        chart=chart_of(points),
-        times=times_of(points),
+        chart=chart_of(board.window(project, SPANS[span])),
         span=span,
         spans=tuple(SPANS),
     )
 
 
-def times_of(points: Sequence[Point]) -> tuple[str, ...]:
-    """When a chart begins and ends."""
-    ends = (points[0], points[-1]) if points else ()
-    return tuple(f"{datetime.fromtimestamp(each.at, UTC):%H:%M:%S}" for each in ends)
+def _in_force(served: Services, project: str) -> list[tuple[RuleKind, str]]:
+    """The rules of the project that this page can add."""
+    known = served.workspace.rules(project).rules
+    found: list[tuple[RuleKind, str]] = []
+    for kind, name in SETTINGS.items():
+        value = known.get(name)
+        values = value if isinstance(value, list | tuple) else () if value is None else (value,)
+        found += [(kind, str(each)) for each in values]
+    return found
 
 
 @router.get("/p/{project}/live.json")
@@ -165,11 +168,16 @@ def live_json(request: Request, served: Served, project: str) -> Response:
 
 @router.get("/p/{project}/live/rate.json")
 def rate_json(request: Request, served: Served, project: str, span: str = SPAN) -> Response:
-    """The chart as columns: time, responses and failures per second, latencies."""
+    """The chart as columns: time, responses and failures per second, latencies. And when hosts were slowed."""
     served.jobs.outline(project)
-    seconds, points = board_of(request).points(project, SPANS.get(span, SPANS[SPAN]))
-    columns = [[getattr(point, name) for point in points] for name in ("at", "rate", "failed", "p50", "p95")]
-    return JSONResponse({"step": seconds, "columns": columns})
+    window = board_of(request).window(project, SPANS.get(span, SPANS[SPAN]))
+    columns = [[getattr(point, name) for point in window.points] for name in COLUMNS]
+    ends = {"step": window.step, "begin": window.begin, "end": window.end, "label": label_of(window)}
+    return JSONResponse({**ends, "columns": columns, "notes": notes_of(window)})
+
+
+def notes_of(window: Window) -> list[tuple[float, str]]:
+    return [(note.at, note.text) for note in window.notes]
 
 
 @router.get("/p/{project}/live/rule")
@@ -177,7 +185,14 @@ def rule(request: Request, served: Served, project: str, kind: str = "exclude", 
     """What a rule would do, as the part of the page below its field."""
     view = _view(served, board_of(request), project)
     box = _rule_box(served, project, rule_kind(kind), pattern.strip(), view)
-    return render(request, "live_rule.html", rule=box, base=project_path(project), lists=run_path(project))
+    return render(
+        request,
+        "live_rule.html",
+        rule=box,
+        in_force=_in_force(served, project),
+        base=project_path(project),
+        lists=run_path(project),
+    )
 
 
 @router.get("/p/{project}/live/events")
@@ -209,10 +224,11 @@ async def _events(served: Services, board: LiveBoard, project: str) -> AsyncIter
         same = before is not None and replace(view, updated=before.updated) == before
         if view.at_work or not same:
             number, beats = number + 1, 0.0
-            points = [
-                [point.at, point.rate, point.failed, point.p50, point.p95] for point in board.latest(project)
-            ]
-            data = {**asdict(view), "points": points if view.at_work else []}
+            data = {**asdict(view), "points": [], "notes": []}
+            if view.at_work:
+                window = board.latest(project)
+                data["points"] = [[getattr(point, name) for name in COLUMNS] for point in window.points]
+                data["notes"] = notes_of(window)
             yield f"id: {number}\nevent: live\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
         before, beats = view, beats + TICK_S
         if beats >= BEAT_S:

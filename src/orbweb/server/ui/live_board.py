@@ -20,7 +20,9 @@ from orbweb.app.jobs.reading import RunReader
 from orbweb.app.results.live import FollowedRun, QueueShares
 from orbweb.errors import OrbwebError
 from orbweb.events import OpenRequest
-from orbweb.server.ui.live_figures import FINE_S, Point, VisitFigures
+from orbweb.server.ui.live_chart import Window
+from orbweb.server.ui.live_figures import FINE, FINE_S, VisitFigures
+from orbweb.server.ui.live_hosts import Note, notes_between, with_notes
 from orbweb.server.ui.live_view import SLOTS, LiveView, Seen, placed, view_of
 from orbweb.server.ui.templating import now
 
@@ -29,6 +31,8 @@ PORTION = 10_000
 """Visits that one look adds."""
 KEPT = 32
 """Projects whose figures are kept."""
+NOTES_S = 15
+"""Notes that an event has again, so that none is lost with an event."""
 PATIENCE_S = 0.05
 SHARES_S = 2.0
 SHARES_COST = 50
@@ -47,6 +51,7 @@ class _Followed:
     shares: QueueShares | None = None
     counting: Future[QueueShares | None] | None = None
     shares_due: float = 0.0
+    notes: list[Note] = field(default_factory=list)
 
 
 class LiveBoard:
@@ -67,23 +72,26 @@ class LiveBoard:
                 found.looked_at = time.monotonic()
             return found.view
 
-    def points(self, project: str, seconds: int | None) -> tuple[int, list[Point]]:
-        """The chart of the last seconds, or of all that is kept, and the length of a step. Of a crawl that has
-        ended, its last seconds."""
+    def window(self, project: str, seconds: int | None) -> Window:
+        """The chart of the last seconds, or of all that is kept. Of a crawl that has ended, its last seconds."""
         view, found = self.look(project), self._of(project)
         with found.lock:
             steps = found.figures.fine if seconds is not None and seconds <= 900 else found.figures.coarse
             end = now().timestamp() if view.at_work else steps.newest + steps.seconds
-            first = steps.first if steps.first is not None else end
-            begin = first if seconds is None else end - seconds
-            return steps.seconds, steps.points(begin, end) if steps.first is not None else []
+            if steps.first is None:
+                return Window(steps.seconds, end - (seconds or FINE), end, (), ())
+            begin = steps.first if seconds is None else end - seconds
+            points = tuple(steps.points(max(begin, steps.first), end))
+            return Window(steps.seconds, begin, end, points, notes_between(found.notes, begin, end))
 
-    def latest(self, project: str) -> list[Point]:
+    def latest(self, project: str) -> Window:
         """The last whole seconds, for a chart that goes on."""
         found = self._of(project)
         with found.lock:
-            end = now().timestamp()
-            return found.figures.fine.points(end - 4 * FINE_S, end)
+            end, fine = now().timestamp(), found.figures.fine
+            begin = max(end - 4 * FINE_S, fine.first or end)
+            notes = notes_between(found.notes, end - NOTES_S, end)
+            return Window(FINE_S, begin, end, tuple(fine.points(begin, end)), notes)
 
     def _of(self, project: str) -> _Followed:
         with self._lock:
@@ -100,8 +108,11 @@ class LiveBoard:
             outline.visited + outline.failed
         ):
             found.figures = VisitFigures(outline.run)
+            found.notes.clear()
             run = self._reading.follow(project, limit=PORTION)
         found.figures.add(run.visits)
+        if run.snapshot is not None:
+            found.notes = with_notes(found.notes, run.snapshot.slowest, now().timestamp())
         requests = run.snapshot.in_progress if run.snapshot is not None else ()
         workers = run.snapshot.workers if run.snapshot is not None else 0
         found.slots = placed(found.slots, requests, workers or (SLOTS if outline.running else 0))

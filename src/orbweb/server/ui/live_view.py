@@ -9,34 +9,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from orbweb.app.list_makers import PASSING
 from orbweb.app.pictures import Thread, bars_of, thread_of
 from orbweb.app.results.live import FollowedRun, NextUrl, QueueShares
 from orbweb.app.results.runs import CrawlSummary
-from orbweb.events import HostQueue, OpenRequest, Snapshot
+from orbweb.events import OpenRequest, Snapshot
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import run_path
 from orbweb.server.ui.live_figures import FailureFigure, VisitFigures, percentile
+from orbweb.server.ui.live_hosts import HostRow, host_rows
 
 NEXT = 3
 SLOTS = 16
 MOST_SLOTS = 64
 SLOW_S = 1.0
 KINDS = 12
-HOSTS = 12
 SOURCES = ("sitemap", "spider", "redirect", "initial")
 AT_WORK = ("in_progress", "on_hold", "stopping")
-PASSING = ("http_5xx", "timeout", "connect", "dns")
-"""Beginnings of the kinds of failure that may pass again."""
-_SOON_S = 0.05
 _MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A stat: its figure and one line of context."""
+    """A stat: its figure, its unit and one line of context."""
 
     figure: str
     context: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +77,13 @@ class BarRow:
 
 
 @dataclass(frozen=True, slots=True)
-class HostRow:
-    """A host: its pace now, what is queued for it, and why it is not faster."""
-
-    host: str
-    rate: str
-    queued: str
-    pace: str
-    waits: bool
-
-
-@dataclass(frozen=True, slots=True)
 class LiveView:
     """All of the page that changes. `state` is that of the crawl, or of the run if none is at work; `so_far`: the
     visits of the run are still being counted."""
 
     run: int | None
     crawl: int | None
+    title: str
     state: str
     at_work: bool
     took: str
@@ -141,10 +130,11 @@ def view_of(project: str, seen: Seen) -> LiveView:
     return LiveView(
         run=outline.run,
         crawl=crawl.crawl if crawl is not None else None,
+        title=f"Crawl {crawl.crawl}" if crawl is not None else "Live",
         state=state_of(run),
         at_work=now is not None or outline.running,
         took=texts.took(now.seconds if now is not None else crawl.seconds if crawl is not None else 0),
-        since=texts.when(crawl.started_at, at) if crawl is not None else "",
+        since=f"since {texts.day(crawl.started_at, at)}" if crawl is not None else "",
         updated=f"{at.astimezone(UTC):%H:%M:%S}",
         rate=texts.rate(rate),
         thread=thread,
@@ -160,10 +150,16 @@ def view_of(project: str, seen: Seen) -> LiveView:
         slots=slot_rows(seen.slots, run.next),
         next=next_rows(seen.slots, run.next) if now is not None else (),
         failures=kind_rows(figures.failures.values(), lists, at),
-        may_pass=sum(each.count for each in figures.failures.values() if each.kind.startswith(PASSING)),
+        may_pass=sum(each.count for each in figures.failures.values() if each.kind in PASSING),
         sources=source_rows(seen.shares, lists),
         traps=outline.skipped.get("trap", 0),
-        hosts=host_rows(figures.host_rates(at.timestamp()), seen.shares, now.slowest if now is not None else ()),
+        hosts=host_rows(
+            figures.host_rates(at.timestamp()),
+            seen.shares,
+            now.slowest if now is not None else (),
+            now.host_rate if now is not None else None,
+            at_work=now is not None,
+        ),
         classes=class_rows(figures.classes, lists),
         settled=f"{texts.number(settled)} done in run {outline.run}",
         so_far=figures.count < settled,
@@ -195,8 +191,8 @@ def figures_of(run: FollowedRun, rate: float) -> dict[str, Figure]:
         "failed": Figure(texts.number(outline.failed), share),
         "queued": Figure(texts.number(outline.queued), _left(now)),
         "skipped": Figure(texts.number(sum(outline.skipped.values())), texts.many(len(outline.skipped), "reason")),
-        "in_flight": Figure(texts.number(now.in_flight if now is not None else 0), _waiting(now)),
-        "rate": Figure(f"{rate:.1f}", _mean(now, run.crawl)),
+        "in_flight": _in_flight(now),
+        "rate": Figure(f"{rate:.1f}", _mean(now, run.crawl), "/s"),
     }
 
 
@@ -204,9 +200,12 @@ def _left(now: Snapshot | None) -> str:
     return f"about {texts.span(now.eta_s)} left" if now is not None and now.eta_s is not None else ""
 
 
-def _waiting(now: Snapshot | None) -> str:
-    waiting = sum(each.waiting for each in now.slowest) if now is not None else 0
-    return f"{texts.number(waiting)} wait for a host" if waiting else f"of {now.workers} slots" if now else ""
+def _in_flight(now: Snapshot | None) -> Figure:
+    if now is None:
+        return Figure("0", "")
+    waiting = sum(each.waiting for each in now.slowest)
+    context = f"{texts.number(waiting)} wait{'s' if waiting == 1 else ''} for a host"
+    return Figure(texts.number(now.in_flight), context, f"of {texts.number(now.workers)}")
 
 
 def _mean(now: Snapshot | None, crawl: CrawlSummary | None) -> str:
@@ -274,7 +273,7 @@ def kind_rows(found: Iterable[FailureFigure], lists: str, at: datetime) -> tuple
             texts.number(each.count),
             texts.host_of(each.newest.url),
             texts.rest_of(each.newest.url),
-            str(each.newest.status) if each.newest.status is not None else each.newest.error or "",
+            str(each.newest.status) if each.newest.status is not None else texts.cause_of(each.newest.error or ""),
             texts.ago(datetime.fromtimestamp(each.newest.at, UTC).isoformat(), at),
             f"{lists}/failed?kind={each.kind}",
         )
@@ -305,36 +304,3 @@ def class_rows(classes: Mapping[str, int], lists: str) -> tuple[BarRow, ...]:
         BarRow(bar.name, texts.number(bar.count), bar.share, links.get(bar.name, ""), tones.get(bar.name, "red"))
         for bar in bars_of(classes)
     )
-
-
-def host_rows(
-    rates: Mapping[str, float], shares: QueueShares | None, waiting: Sequence[HostQueue]
-) -> tuple[HostRow, ...]:
-    """The hosts that wait, then those with most of the queue, then those that answered lately."""
-    paces = {plain_host(each.host): each for each in waiting}
-    queued = dict(shares.by_host) if shares is not None else {}
-    names = list(dict.fromkeys([*queued, *paces, *sorted(rates, key=lambda host: -rates[host])]))
-    return tuple(
-        HostRow(
-            host,
-            texts.rate(rates.get(host, 0.0)),
-            texts.number(queued.get(host, 0)),
-            pace_of(paces.get(host)),
-            waits=host in paces and paces[host].due_s >= SLOW_S,
-        )
-        for host in names[:HOSTS]
-    )
-
-
-def plain_host(site: str) -> str:
-    """A host as URLs show it: without the port that its scheme implies."""
-    return site.removesuffix(":80").removesuffix(":443")
-
-
-def pace_of(waiting: HostQueue | None) -> str:
-    """Why a host is not requested faster, in a few words."""
-    if waiting is None:
-        return "no wait"
-    gap = f"{1 / waiting.gap_s:.3g}/s" if waiting.gap_s > 0 else "no limit"
-    due = f", next in {texts.span(waiting.due_s)}" if waiting.due_s > _SOON_S else ""
-    return f"{gap}, {texts.many(waiting.waiting, 'URL')} wait{'s' if waiting.waiting == 1 else ''}{due}"

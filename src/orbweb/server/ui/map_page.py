@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from orbweb.app import RunOutline
 from orbweb.app.pictures import SPOKES, Markup, Section, bars_of, link_counts, sections_of, svg, tree_of, web_of
-from orbweb.app.results.sections import SectionLinks
+from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.errors import UsageError
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
@@ -67,14 +67,28 @@ def _data(request: Request, served: Services, outline: RunOutline, asked: Asked)
     found = figures.sections(project, history)
     if found is None:
         return MapData(None, None, None)
+    sections, selected = _sections(found, asked)
+    links = figures.section_links(project, history, _prefix(selected)) if selected is not None else None
+    return MapData(sections, selected, links)
+
+
+def _read(served: Services, outline: RunOutline, asked: Asked) -> MapData:
+    """The data of a file, which waits until all of it is known."""
+    reading, project = served.reading, outline.project
+    sections, selected = _sections(reading.sections(project, run=outline.run), asked)
+    links = reading.section_links(project, _prefix(selected), run=outline.run) if selected is not None else None
+    return MapData(sections, selected, links)
+
+
+def _sections(found: RunSections, asked: Asked) -> tuple[tuple[Section, ...], Section | None]:
+    """The sections, and the one that is selected: the largest if none is asked for."""
     sections = sections_of(found.parts, by_host=asked.by == "host")
     first = sections[0] if sections else None
-    selected = next((each for each in sections if each.key == asked.section), first)
-    links = None
-    if selected is not None:
-        prefix = selected.key if selected.key.endswith("/") else f"{selected.key}/"
-        links = figures.section_links(project, history, prefix)
-    return MapData(sections, selected, links)
+    return sections, next((each for each in sections if each.key == asked.section), first)
+
+
+def _prefix(section: Section) -> str:
+    return section.key if section.key.endswith("/") else f"{section.key}/"
 
 
 def _picture(outline: RunOutline, data: MapData, asked: Asked, path: str | None = None) -> Markup:
@@ -131,7 +145,6 @@ def show(
 
 @router.get("/p/{project}/runs/{run}/map.svg")
 def picture(
-    request: Request,
     served: Served,
     project: str,
     run: str,
@@ -142,7 +155,7 @@ def picture(
     """The picture as a file of its own, in the colours of the light theme."""
     outline = served.jobs.outline(project, run=number_of(run))
     asked = _asked(view, by, section)
-    data = MapData((), None, None) if outline.run is None else _data(request, served, outline, asked)
+    data = MapData((), None, None) if outline.run is None else _read(served, outline, asked)
     return Response(
         _picture(outline, data, asked),
         media_type="image/svg+xml",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
 
 TAGS = frozenset(
     {
@@ -39,11 +43,47 @@ SCHEMES = frozenset({"http", "https"})
 
 @cache
 def _renderer() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made.add_render_rule("image", _image)
+    return made
+
+
+def _image(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    """A link to an image, with the text that stands for it."""
+    token = tokens[at]
+    text = renderer.renderInlineAsText(token.children or [], options, env) or "no description"
+    return f'<a href="{escape(str(token.attrs.get("src", "")))}">image: {escape(text)}</a>'
+
+
+def beginning_of(text: str, most: int) -> str:
+    """As many whole blocks of a text as fit into so many characters. A longer block is cut, code that goes on is
+    closed."""
+    if len(text) <= most:
+        return text
+    end = text.rfind("\n\n", 0, most)
+    kept = text[: end if end > 0 else most]
+    open_fence = ""
+    for line in kept.splitlines():
+        fence = _fence_of(line)
+        if not open_fence:
+            open_fence = fence
+        elif fence.startswith(open_fence) and line.strip() == fence:
+            open_fence = ""
+    return f"{kept}\n{open_fence}\n" if open_fence else f"{kept}\n"
+
+
+def _fence_of(line: str) -> str:
+    """The fence that a line begins with; empty if there is none."""
+    text = line.lstrip(" >")
+    for sign in ("`", "~"):
+        length = len(text) - len(text.lstrip(sign))
+        if length >= 3:
+            return sign * length
+    return ""
 
 
 def to_html(text: str) -> Markup:
-    """Markdown as HTML. Images become links to them, because no request may leave this origin. The headings have
+    """Markdown as HTML. Images become links, because no request may leave this origin. The headings have
     the ids `part-1`, `part-2` and so on."""
     renderer = _renderer()
     tokens = renderer.parse(text)
@@ -59,11 +99,25 @@ def to_html(text: str) -> Markup:
     return Markup(found)  # noqa: S704
 
 
+@cache
+def _blocks() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("inline")
+
+
 def headings_of(text: str) -> list[tuple[int, int, str]]:
     """The headings of a text: the line on which each begins, its level and its words."""
-    tokens = _renderer().parse(text)
+    tokens = _blocks().parse(text)
     return [
-        (token.map[0], int(token.tag[1:]), tokens[at + 1].content)
+        (token.map[0], int(token.tag[1:]), plain_of(tokens[at + 1].content))
         for at, token in enumerate(tokens)
         if token.type == "heading_open" and token.map
     ]
+
+
+def plain_of(text: str) -> str:
+    """A line of Markdown without its signs."""
+    renderer = _renderer()
+    children = renderer.parseInline(text)[0].children or []
+    return (
+        "".join(token.content for token in children if token.type in ("text", "code_inline", "softbreak")) or text
+    )

@@ -20,11 +20,13 @@ from orbweb.server.ui.lists import (
     ROWS,
     TWIN_ROWS,
     address,
+    is_at_work,
     number_of,
     page_href,
     parts_of,
     query_of,
     row_of,
+    short_of,
     twin_of,
 )
 from orbweb.server.ui.page_facets import (
@@ -128,6 +130,8 @@ def pages(request: Request, served: Served, project: str, run: str, fresh: str =
         "pages.html",
         frame=frame,
         outline=outline,
+        at_work=is_at_work(outline),
+        short=short_of(each.url for each in part.items) if part is not None else {},
         list_path=path,
         rows=[page_row(each, (project, run), at) for each in part.items] if part is not None else [],
         groups=facet_groups(found, path, query) if found is not None else [],

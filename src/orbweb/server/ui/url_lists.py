@@ -10,14 +10,17 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from orbweb.app import RunOutline
 from orbweb.app.columns import ColumnQuery
 from orbweb.app.pictures import Bar, bars_of
 from orbweb.app.results.catalog import ListPart
 from orbweb.errors import NothingToDo
 from orbweb.server.services import Served
+from orbweb.server.ui.format import many
 from orbweb.server.ui.frame import project_frame, project_path, run_path
-from orbweb.server.ui.lists import TWIN_ROWS, lists_of, parts_of, row_of, twin_of
-from orbweb.server.ui.templating import render
+from orbweb.server.ui.lists import TWIN_ROWS, is_at_work, lists_of, parts_of, row_of, short_of, twin_of
+from orbweb.server.ui.templating import field_of, render
+from orbweb.server.ui.toast import Toast, done
 
 router = APIRouter()
 
@@ -72,11 +75,14 @@ def skipped(
         frame=frame,
         outline=outline,
         items=found.items if found else (),
+        short=short_of(each.url for each in found.items) if found else {},
         total=_total(outline.skipped, reason) if not rule else found.total if found else 0,
         counting=bool(found and not found.is_whole and (reason or rule)),
         facets=facets_of(outline.skipped, path, "reason", reason),
         reason=reason,
         rule=rule,
+        family=family_of(rule),
+        release=f"{project_path(project)}/release" if _is_releasable(outline, reason, rule) else "",
         listed=path,
         page_path=f"{run_path(project, run)}/page",
         without_rule=f"{path}{query_of(reason=reason)}",
@@ -91,6 +97,23 @@ def _given(query: Mapping[str, str]) -> dict[str, str]:
 
 def _total(counts: Mapping[str, int], chosen: str) -> int:
     return counts.get(chosen, 0) if chosen else sum(counts.values())
+
+
+def family_of(rule: str) -> str:
+    """The pattern of a family of URLs that was taken for a trap, from the rule that its URLs are skipped by."""
+    return rule.partition(": ")[2]
+
+
+def _is_releasable(outline: RunOutline, reason: str, rule: str) -> bool:
+    is_latest = outline.runs[:1] == (outline.run,)
+    return reason == "trap" and bool(family_of(rule)) and is_latest and not outline.running
+
+
+@router.post("/p/{project}/release")
+def release(request: Request, served: Served, project: str) -> Response:
+    """Queue the URLs that were taken for a trap."""
+    count = served.workspace.release(project, field_of(request, "pattern"))
+    return done(f"{run_path(project)}/queue", Toast(f"{many(count, 'URL')} queued; Resume visits them"))
 
 
 @router.get("/p/{project}/runs/{run}/skipped.{suffix}")
@@ -127,6 +150,8 @@ def queue(
         frame=frame,
         outline=outline,
         items=found.items if found and not match else (),
+        at_work=is_at_work(outline),
+        short=short_of(each.url for each in found.items) if found else {},
         preview=preview,
         counting=bool(match and has_queue and preview is None) or bool(found and not found.is_whole),
         facets=facets_of(found.counts["source"], path, "source", source) if found else (),

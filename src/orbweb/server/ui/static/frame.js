@@ -13,7 +13,25 @@ if (shown) adopt(shown);
 const summary = document.querySelector("[data-focus]");
 if (summary) summary.focus({ preventScroll: false });
 
+// Copies the text of an address, such as the Markdown of a page.
+async function copyFrom(button) {
+  const word = button.querySelector("[data-word]");
+  const before = word.dataset.word || word.textContent;
+  word.dataset.word = before;
+  try {
+    const response = await fetch(button.dataset.copyFrom);
+    if (!response.ok) throw new Error(response.statusText);
+    await navigator.clipboard.writeText(await response.text());
+    word.textContent = "Copied";
+  } catch {
+    word.textContent = "Not copied";
+  }
+  setTimeout(() => { word.textContent = before; }, 1500);
+}
+
 document.addEventListener("click", async (event) => {
+  const from = event.target.closest("[data-copy-from]");
+  if (from) await copyFrom(from);
   const button = event.target.closest("[data-copy]");
   if (button) {
     const source = button.dataset.copy ? document.querySelector(button.dataset.copy) : button.parentElement.querySelector("code, pre");

@@ -81,7 +81,7 @@ function failureRow() {
 
 function hostRow() {
   return element("tr", "", {}, [
-    element("td", "mono", { cell: "host" }),
+    element("td", "mono", {}, [element("span", "", { cell: "short" }), element("span", "wide", { cell: "suffix" })]),
     element("td", "number strong", { cell: "rate" }),
     element("td", "number wide", { cell: "queued" }),
     element("td", "ink2", { cell: "pace" }),
@@ -149,15 +149,25 @@ function show(state) {
   }
 }
 
+// Another run begins with empty lists; its figures are not those of the one before.
+function forget() {
+  for (const name of ["failures", "hosts"]) root.querySelector(`[data-${name}]`).replaceChildren();
+  chart.load();
+}
+
 function fill(now) {
-  for (const name of ["took", "updated", "settled"]) text(root.querySelector(`[data-text="${name}"]`), now[name]);
-  text(root.querySelector('[data-text="crawl"]'), String(now.crawl ?? ""));
+  if (String(now.run ?? "") !== root.dataset.run) {
+    root.dataset.run = now.run ?? "";
+    forget();
+  }
+  for (const name of ["title", "took", "since", "updated", "settled"]) text(root.querySelector(`[data-text="${name}"]`), now[name]);
   text(root.querySelector('[data-text="traps"]'), number(now.traps));
   text(root.querySelector('[data-text="may_pass"]'), number(now.may_pass));
   root.querySelector("[data-may-pass]").hidden = !now.may_pass;
   for (const [name, each] of Object.entries(now.figures)) {
     text(root.querySelector(`[data-figure="${name}"]`), each.figure);
     text(root.querySelector(`[data-context="${name}"]`), each.context);
+    text(root.querySelector(`[data-unit="${name}"]`), each.unit);
   }
   for (const [name, each] of Object.entries(now.latency)) text(root.querySelector(`[data-latency="${name}"]`), each);
   for (const [name, count] of Object.entries(now.counts)) {
@@ -181,13 +191,14 @@ function fill(now) {
   keyed(root.querySelector("[data-hosts]"), now.hosts, "host", (row, each) => {
     cells(row, each);
     const pace = cell(row, "pace");
+    attribute(pace, "title", each.pace);
     pace.classList.toggle("amber", each.waits);
     pace.classList.toggle("ink2", !each.waits);
   }, hostRow);
   bars("sources", now.sources);
   bars("classes", now.classes);
   show(now.state);
-  chart.add(now.points);
+  chart.add(now.points, now.notes);
   seen = now;
 }
 

@@ -1,9 +1,11 @@
-// The rate chart: responses a second with ticks where something failed, and latencies below. Drawn by uPlot in the box
-// of the picture that the server made, with the colours of hidden elements.
+// The rate chart: responses a second with ticks where something failed, dashed lines where a host was slowed down, and
+// latencies below. Drawn by uPlot in the box of the picture that the server made, with the colours of hidden elements.
 const SECONDS = { "5 min": 300, "1 h": 3600 };
-const RATE_PX = 152;
-const LATENCY_PX = 64;
+const RATE_PX = 148;
+const LATENCY_PX = 68;
 const LEFT_PX = 40;
+const NOTES = 40;
+const LABEL_S = 15;
 
 export class LiveChart {
   constructor(box, source) {
@@ -12,7 +14,9 @@ export class LiveChart {
     this.span = "5 min";
     this.step = 1;
     this.columns = null;
+    this.notes = [];
     this.plots = [];
+    this.labelled = 0;
     document.addEventListener("themechange", () => this.draw());
     new ResizeObserver(() => this.resize()).observe(box);
   }
@@ -23,12 +27,19 @@ export class LiveChart {
     const found = await response.json();
     this.step = found.step;
     this.columns = found.columns;
+    this.notes = found.notes;
+    this.ends = [found.begin, found.end];
+    this.label(found.label);
     this.draw();
   }
 
   // Points of whole seconds: new ones go to the end, known ones are replaced, because late responses change them.
-  add(points) {
+  add(points, notes) {
     if (!this.columns || !points.length) return;
+    for (const [at, text] of notes) {
+      if (!this.notes.some(([known, before]) => before === text && Math.abs(known - at) < 2)) this.notes.push([at, text]);
+    }
+    this.notes = this.notes.slice(-NOTES);
     if (this.step !== 1) {
       const last = this.columns[0].at(-1) ?? 0;
       if (points.at(-1)[0] >= last + 2 * this.step && !this.loading) {
@@ -44,14 +55,35 @@ export class LiveChart {
       if (at < 0) at = times.length;
       this.columns.forEach((column, number) => { column[at] = point[number]; });
     }
-    const first = times.at(-1) - SECONDS[this.span];
-    while (times[0] < first) for (const column of this.columns) column.shift();
+    const end = times.at(-1) + 1;
+    this.ends = [end - SECONDS[this.span], end];
+    while (times[0] < this.ends[0]) for (const column of this.columns) column.shift();
+    this.describe();
     if (this.plots.length) this.feed();
     else this.draw();
   }
 
   colour(name) {
     return getComputedStyle(this.box.querySelector(`[data-ink="${name}"]`)).color;
+  }
+
+  // What the picture shows, in words: now and then, so that a screen reader is not interrupted.
+  describe() {
+    const [times, rates, failed] = this.columns;
+    if (times.at(-1) - this.labelled < LABEL_S) return;
+    this.labelled = times.at(-1);
+    const mean = rates.reduce((sum, each) => sum + each, 0) / rates.length;
+    const failing = failed.filter((each) => each > 0).length;
+    const notes = this.visible().map(([, text]) => text).join("; ");
+    this.label(`Responses per second of the last ${this.span}: ${mean.toFixed(1)} on average, ${Math.max(...rates).toFixed(1)} at most; ${failing} of ${times.length} seconds with failures.${notes ? ` ${notes}.` : ""}`);
+  }
+
+  label(text) {
+    this.box.setAttribute("aria-label", text);
+  }
+
+  visible() {
+    return this.notes.filter(([at]) => at >= this.ends[0] && at <= this.ends[1]);
   }
 
   draw() {
@@ -68,6 +100,7 @@ export class LiveChart {
       cursor: { show: false },
       tzDate: (at) => globalThis.uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
     };
+    const time = { range: () => this.ends };
     const rate = this.colour("rate");
     const times = { stroke: axis, font, size: 24, space: 90, grid: { show: false }, ticks: { show: false }, values: "{HH}:{mm}:{ss}" };
     this.plots = [
@@ -75,20 +108,21 @@ export class LiveChart {
         ...common,
         height: RATE_PX,
         padding: [8, 0, 8, 0],
-        scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
+        scales: { x: time, y: { range: (_, low, high) => [0, Math.max(1, high * 1.15)] } },
         axes: [{ show: false }, { stroke: axis, font, size: LEFT_PX, space: 32, grid, ticks: { show: false } }],
         series: [{}, { stroke: rate, width: 1.5, fill: rate.replace(")", " / 10%)").replace(/rgb\((\d+), (\d+), (\d+)/, "rgb($1 $2 $3"), points: { show: false } }],
-        hooks: { draw: [(plot) => this.ticks(plot)] },
+        hooks: { draw: [(plot) => { this.ticks(plot); this.lines(plot, font); }] },
       }, this.rates(), this.box),
       new globalThis.uPlot({
         ...common,
         height: LATENCY_PX,
-        padding: [4, 0, 0, 0],
-        scales: { y: { range: (_, low, high) => [0, Math.max(10, high)] } },
+        padding: [14, 0, 0, 0],
+        scales: { x: time, y: { range: (_, low, high) => [0, Math.max(10, high)] } },
         axes: [times, { stroke: axis, font, size: LEFT_PX, grid: { show: false }, ticks: { show: false }, splits: (plot) => [plot.scales.y.max], values: () => ["ms"] }],
         series: [{}, { stroke: this.colour("p50"), width: 1.25, points: { show: false }, spanGaps: true }, { stroke: axis, width: 1.25, dash: [4, 3], points: { show: false }, spanGaps: true }],
       }, this.latencies(), this.box),
     ];
+    for (const plot of this.plots) plot.root.setAttribute("aria-hidden", "true");
   }
 
   ticks(plot) {
@@ -99,6 +133,34 @@ export class LiveChart {
     const ratio = devicePixelRatio;
     for (let at = 0; at < times.length; at += 1) {
       if (failed[at] > 0) ctx.fillRect(plot.valToPos(times[at], "x", true) - ratio, bbox.top + bbox.height + ratio, 2 * ratio, Math.min(7, 3 + failed[at]) * ratio);
+    }
+    ctx.restore();
+  }
+
+  // A note has a line; its words are left out where they would lie over those of an earlier one.
+  lines(plot, font) {
+    const { ctx, bbox } = plot;
+    const ratio = devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = this.colour("note");
+    ctx.fillStyle = this.colour("note");
+    ctx.lineWidth = ratio;
+    ctx.font = font.replace("12px", `${12 * ratio}px`);
+    ctx.textBaseline = "top";
+    let free = bbox.left;
+    for (const [at, words] of this.visible()) {
+      const x = Math.round(plot.valToPos(at, "x", true)) + ratio / 2;
+      ctx.setLineDash([3 * ratio, 3 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      const width = ctx.measureText(words).width;
+      const right = bbox.left + bbox.width;
+      const left = x + 6 * ratio + width <= right ? x + 6 * ratio : x - 6 * ratio - width;
+      if (left < free) continue;
+      ctx.fillText(words, left, bbox.top);
+      free = Math.max(left + width, x) + 12 * ratio;
     }
     ctx.restore();
   }
