@@ -51,6 +51,7 @@ def _views() -> Iterator[View]:
     yield View("delete", "/p/{project}/delete", f"{runs}/delete")
     yield View("pages", f"{RUN}/pages", f"{run}/pages")
     yield View("pages-filtered", f"{RUN}/pages", f"{run}/pages?language=de&sort=-tokens")
+    yield View("near", f"{RUN}/near", f"{run}/near")
     yield View("pages-none", f"{RUN}/pages", f"{run}/pages?q=nothing-like-that")
     yield View("page", f"{RUN}/page", page)
     for tab in PAGE_TABS[1:]:

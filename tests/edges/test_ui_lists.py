@@ -11,12 +11,14 @@ import httpx
 import pytest
 
 import orbweb
+from harness import wait_until
 from servers.graph import GraphSite
 from servers.site import StaticSite, html, serve
 from serving import TOKEN, RunningServer, served, site_of
 
 PAGES = 60
 LONG = 2_000_000
+NEAR = " ".join(f"word{number}" for number in range(200))
 EVIL = '<script>alert("x")</script>'
 
 
@@ -41,6 +43,15 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningS
         space.crawl(site.url, project="site", rate="max", allow_private=True)
         space.crawl(other.url, project="evil", rate="max", allow_private=True)
         seeds = [third.url, f"{third.url}broken", f"{third.url}busy"]
+        near = StaticSite(
+            {
+                "/": html("<a href='/a'>a</a><a href='/b'>b</a>"),
+                "/a": html(f"<p>{NEAR} one</p>"),
+                "/b": html(f"<p>{NEAR} two</p>"),
+            }
+        )
+        with serve(near) as fourth:
+            space.crawl(fourth.url, project="near", rate="max", allow_private=True)
         space.crawl(seeds, project="long", rate="max", allow_private=True)
     with served(workspace, "--private-host", site_of(site.url)) as server:
         yield server, workspace
@@ -150,3 +161,13 @@ def test_one_failed_url_is_retried_and_its_run_can_be_resumed(crawled: tuple[Run
     assert [each.kind for each in space.failed("long")] == ["http_4xx"]
     assert (space.status("long").queued, space.status("long").state) == (1, "paused")
     assert "Resume 1 URL" in page(server, "/p/long/runs/latest/queue")
+
+
+def test_near_duplicates_are_the_groups_of_the_library(crawled: tuple[RunningServer, Path]) -> None:
+    server, workspace = crawled
+    (group,) = orbweb.open(workspace).near_duplicates("near")
+    rows = server.send("GET", "/p/near/runs/latest/near.json").json()
+    assert [(row["group"], row["url"]) for row in rows] == [(1, each.url) for each in group]
+    wait_until(lambda: "2 pages of 3 in 1 group" in page(server, "/p/near/runs/latest/near"))
+    assert "/p/near/runs/latest/near" in page(server, "/p/near/runs/latest/pages")
+    assert server.send("GET", "/p/site/runs/1/near.csv").status_code == 200

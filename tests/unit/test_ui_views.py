@@ -290,6 +290,7 @@ def test_labels_of_a_map_neither_overlap_nor_leave_it(count: int, deepest: int) 
         ({"127.0.0.1:1": "", "127.0.0.2:1": ""}, ["127.0.0.1", "127.0.0.2"]),
         ({"example.org": "", "docs.example.org": ""}, ["example.org", "docs.example.org"]),
         ({"one.test:80": ""}, ["one.test"]),
+        ({}, []),
     ],
 )
 def test_hosts_are_shortened_as_long_as_they_differ(hosts: dict[str, str], short: list[str]) -> None:

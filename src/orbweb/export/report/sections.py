@@ -80,7 +80,7 @@ def _names(keys: Iterable[str], hosts: Collection[str]) -> dict[str, str]:
 def short_hosts(hosts: Collection[str]) -> dict[str, str]:
     """Hosts without the port and the end of the name that all of them share, if they differ without them."""
     plain = {host: host.partition(":")[0] for host in hosts}
-    if len(set(plain.values())) < len(plain):
+    if len(set(plain.values())) < len(plain) or not plain:
         return {host: host for host in hosts}
     labels = [name.split(".")[::-1] for name in plain.values()]
     shared = next(

@@ -22,6 +22,7 @@ from orbweb.server.ui import (
     live,
     login,
     map_page,
+    near,
     new_crawl,
     page,
     pages,
@@ -37,7 +38,7 @@ from orbweb.server.ui.static_files import static_files
 
 router = APIRouter(include_in_schema=False)
 for _module in (
-    *(login, preferences, projects, new_crawl, project, live, map_page, pages, page, failed, url_lists),
+    *(login, preferences, projects, new_crawl, project, live, map_page, pages, near, page, failed, url_lists),
     *(changes, search, settings, exports, tokens),
 ):
     router.include_router(_module.router)

@@ -18,6 +18,7 @@ from orbweb.app.listings import check_pattern
 from orbweb.app.pictures import host_of, short_hosts
 from orbweb.app.results.catalog import ListPart, UrlLinks
 from orbweb.app.results.listings import RulePreview
+from orbweb.app.results.pages import PageSummary
 from orbweb.errors import UsageError
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Services
@@ -36,6 +37,7 @@ class Lists:
 
     def __init__(self, services: Services) -> None:
         self._jobs = services.jobs
+        self._workspace = services.workspace
         self._figures = Figures(services.workspace, services.jobs, KEPT)
 
     def linked_from(self, outline: RunOutline) -> Mapping[int, int]:
@@ -60,6 +62,16 @@ class Lists:
             ("matching", outline.project, pattern),
             outline.mark,
             lambda: jobs.preview_rules(outline.project, include=(), exclude=[pattern], max_depth=None),
+            at_work=outline.running,
+        )
+        return found
+
+    def near(self, outline: RunOutline) -> list[list[PageSummary]] | None:
+        """Pages with nearly the same text, in groups."""
+        found: list[list[PageSummary]] | None = self._figures.ask(
+            ("near", outline.project, outline.run),
+            outline.mark,
+            lambda: self._workspace.near_duplicates(outline.project, run=outline.run),
             at_work=outline.running,
         )
         return found

@@ -54,7 +54,7 @@ def host_rows(
     queued = dict(shares.by_host) if shares is not None else {}
     names = list(dict.fromkeys([*queued, *paces, *sorted(rates, key=lambda host: -rates[host])]))
     shown = names[:HOSTS]
-    short = short_hosts(shown) if shown else {}
+    short = short_hosts(shown)
     return tuple(
         HostRow(
             host,

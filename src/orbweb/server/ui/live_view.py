@@ -134,7 +134,7 @@ def view_of(project: str, seen: Seen) -> LiveView:
         state=state_of(run),
         at_work=now is not None or outline.running,
         took=texts.took(now.seconds if now is not None else crawl.seconds if crawl is not None else 0),
-        since=f"since {texts.day(crawl.started_at, at)}" if crawl is not None else "",
+        since=f", since {texts.day(crawl.started_at, at)}" if crawl is not None else "",
         updated=f"{at.astimezone(UTC):%H:%M:%S}",
         rate=texts.rate(rate),
         thread=thread,

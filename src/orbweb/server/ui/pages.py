@@ -133,6 +133,7 @@ def pages(request: Request, served: Served, project: str, run: str, fresh: str =
         at_work=is_at_work(outline),
         short=short_of(each.url for each in part.items) if part is not None else {},
         list_path=path,
+        lists=run_path(project, run),
         rows=[page_row(each, (project, run), at) for each in part.items] if part is not None else [],
         groups=facet_groups(found, path, query) if found is not None else [],
         chips=[

@@ -4,6 +4,7 @@ const SECONDS = { "5 min": 300, "1 h": 3600 };
 const RATE_PX = 148;
 const LATENCY_PX = 68;
 const LEFT_PX = 40;
+const TIME_PX = 56;
 const NOTES = 40;
 const LABEL_S = 15;
 
@@ -102,7 +103,7 @@ export class LiveChart {
     };
     const time = { range: () => this.ends };
     const rate = this.colour("rate");
-    const times = { stroke: axis, font, size: 24, space: 90, grid: { show: false }, ticks: { show: false }, values: "{HH}:{mm}:{ss}" };
+    const times = { stroke: axis, font, size: 24, space: 90, grid: { show: false }, ticks: { show: false }, values: (plot, splits) => splits.map((at) => this.time(plot, at)) };
     this.plots = [
       new globalThis.uPlot({
         ...common,
@@ -123,6 +124,12 @@ export class LiveChart {
       }, this.latencies(), this.box),
     ];
     for (const plot of this.plots) plot.root.setAttribute("aria-hidden", "true");
+  }
+
+  // A time of the axis; none where the edge would cut it.
+  time(plot, at) {
+    const x = plot.valToPos(at, "x");
+    return x > plot.width - LEFT_PX - TIME_PX / 2 ? "" : new Date(at * 1000).toISOString().slice(11, 19);
   }
 
   ticks(plot) {
