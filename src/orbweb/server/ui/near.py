@@ -74,7 +74,7 @@ def near_twin(served: Served, project: str, run: str, suffix: str, after: str = 
     outline = served.jobs.outline(project, run=number_of(run))
     begin = row_of(after) or 0
     found = served.workspace.near_duplicates(project, run=outline.run) if 0 < outline.pages <= MOST else []
-    rows = []
+    rows: list[dict[str, object]] = []
     end = begin
     for number, group in enumerate(found[begin:], begin + 1):
         if len(rows) >= TWIN_ROWS:
