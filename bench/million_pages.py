@@ -256,7 +256,7 @@ class _Writer:
                 0,
                 0,
                 number % HOSTS,
-                max(1, number - 17),
+                max(1, number // 8),
             )
         )
         self._next_rank += rank

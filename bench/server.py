@@ -185,7 +185,8 @@ class Server:
         line = self._process.stdout.readline()
         if not line.startswith("serving "):
             raise SystemExit(f"the server did not start: {line}")
-        self._http = http.client.HTTPConnection(line.rpartition("//")[2].strip().rstrip("/"), timeout=PATIENCE_S)
+        self.address = line.rpartition("//")[2].strip().rstrip("/")
+        self._http = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
         while self.get("/api/v1/health").ms > PATIENCE_S:
             pass
 
@@ -232,7 +233,7 @@ def serving(workspace: Path) -> Iterator[Server]:
 def main() -> int:
     options = _options()
     with _workspace(options) as workspace:
-        found = {"benchmark": "server", **_facts(workspace), **_measure(workspace, options)}
+        found = {"benchmark": "server", **facts(workspace), **_measure(workspace, options)}
     print(json.dumps(found))
     return 0 if all(goal["met"] for goal in found["goals"]) else 1
 
@@ -247,7 +248,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _facts(workspace: Path) -> dict[str, Any]:
+def facts(workspace: Path) -> dict[str, Any]:
     """The machine; not known without the packages of the extra `bench`, which the smoke test has not."""
     try:
         import machine

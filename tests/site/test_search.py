@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 import orbweb
 from harness import Cli
 from orbweb import extraction
-from orbweb.app.directory import OpenWorkspace
+from orbweb.app.directory import OpenWorkspace, now_us
 from orbweb.errors import StoreError, UsageError
-from orbweb.store import documents
+from orbweb.store import documents, reextraction
 from orbweb.store.bodies import new_compressor
+from orbweb.store.reextraction import OutdatedPages
 from orbweb.store.sqlite.search import expression
 from servers.site import StaticSite, html, serve
 
@@ -167,12 +168,10 @@ def rewrite(workspace: Path, old: str, new: str) -> None:
     with closing(OpenWorkspace(workspace)) as opened:
         document = replace(page.document, text=page.document.text.replace(old, new))
         packed = documents.pack(document, extraction.VERSION + 1, b"", new_compressor())
-        with opened.db.transaction():
-            opened.db.many("add_document", [packed])
-    with closing(sqlite3.connect(workspace / "orbweb.db")) as connection, connection:
-        connection.execute(
-            "UPDATE pages SET document = ? WHERE document = ?", (packed.sha256, page.document_sha256)
-        )
+        run = opened.run("site")
+        pages = OutdatedPages(opened.db, run.id, extraction.VERSION, everything=True)
+        (stored,) = (each for each in pages if each.document == page.document_sha256)
+        reextraction.replace(opened.db, run.id, [(stored, packed)], now_us())
 
 
 def test_a_page_that_was_extracted_anew_is_indexed_anew(workspace: orbweb.Workspace) -> None:

@@ -64,6 +64,10 @@ def histories(workspace: OpenWorkspace, project: str, before: int | None, limit:
     return [overview.history(workspace.db, run, alive=alive) for run in older[:limit]]
 
 
+def alternates(workspace: OpenWorkspace, project: str, number: int) -> int:
+    return overview.alternates(workspace.db, workspace.run(project, number).id)
+
+
 def totals(workspace: OpenWorkspace, project: str, number: int | None) -> Report:
     found = store_runs.project(workspace.db, project)
     return overview.totals(workspace.db, store_runs.run_of(workspace.db, found, number))

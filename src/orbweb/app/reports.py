@@ -174,13 +174,15 @@ def manifest_hash(workspace: OpenWorkspace, project: str, number: int | None) ->
     return reports.manifest_hash(workspace.db, workspace.run(project, number).id)
 
 
-def show(workspace: OpenWorkspace, project: str, url: str, number: int | None) -> Report | None:
+def show(
+    workspace: OpenWorkspace, project: str, url: str, number: int | None, *, others: bool = True
+) -> Report | None:
     """What is known about a URL, or None if the run has never seen it."""
     target = target_of(workspace, project, url)
     if target is None:
         raise UsageError(f"{url!r} is not an http(s) URL")
     run = workspace.run(project, number)
-    report = reports.url_report(workspace.db, run.id, target.key)
+    report = reports.url_report(workspace.db, run.id, target.key, others=others)
     if report is None:
         return None
     page = report["document"] and {**report["document"], "body_sha256": report.get("body_sha256")}

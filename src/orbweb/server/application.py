@@ -23,6 +23,7 @@ from orbweb.server.ui.figures import Figures
 from orbweb.server.ui.lists import Lists
 from orbweb.server.ui.live_board import LiveBoard
 from orbweb.server.ui.problem_page import framed_problem, problem_page, project_in
+from orbweb.server.ui.search import Searches
 
 THREADS = 16
 _CODES = {404: "not_found", 405: "method_not_allowed"}
@@ -42,6 +43,7 @@ def create_app(services: Services) -> FastAPI:
     app.state.services, app.state.streams = services, set()
     app.state.figures = Figures(services.workspace, services.jobs)
     app.state.lists = Lists(services)
+    app.state.searches = Searches(services)
     app.state.comparisons = Comparisons(services.workspace)
     app.state.live = LiveBoard(services.reading)
     app.include_router(api.router)

@@ -25,7 +25,7 @@ from orbweb.errors import OrbwebError
 from orbweb.events import Snapshot
 from orbweb.lifecycle import RunState
 from orbweb.store import lock, runs
-from orbweb.store.queries.reports import counts
+from orbweb.store.queries.overview import outline
 from orbweb.store.server_rows import EventRow, ServerStore
 
 TICK_S = 0.25
@@ -173,7 +173,7 @@ def state_of(
     if snapshot is not None:
         visited, failed, queued = snapshot.visited, snapshot.failed, snapshot.queued
     elif latest is not None:
-        found = counts(workspace.db, latest.id)
+        found = outline(workspace.db, latest, alive=is_running)
         visited, failed, queued = found["visited"], found["failed"], found["queued"]
     else:
         visited, failed, queued = 0, 0, 0

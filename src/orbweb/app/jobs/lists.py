@@ -108,7 +108,7 @@ class RunLists:
         def rows(workspace: OpenWorkspace, of: Run, numbers: Sequence[int]) -> Iterator[Report | None]:
             return (catalog.skipped_at(workspace.db, of.id, number) for number in numbers)
 
-        return self._part(SkippedItem, found, query, (project, run), rows, catalog.skipped_from)
+        return self._part(SkippedItem, found, query, (project, run), rows, None)
 
     def queue(
         self, project: str, query: ColumnQuery, *, patience_s: float | None = PATIENCE_S

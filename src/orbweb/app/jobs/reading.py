@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from orbweb.app import catalog
+from orbweb.app import catalog, reports
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.follow import follow, queue_shares
 from orbweb.app.results.catalog import UrlLinks
 from orbweb.app.results.live import FollowedRun, QueueShares
+from orbweb.app.results.record import record
 from orbweb.app.results.sections import RunSections, SectionLinks
+from orbweb.app.results.urls import UrlDetails
 from orbweb.app.sections import run_sections, section_links
 
 
@@ -23,6 +25,12 @@ class RunReader:
 
     def _workspace(self) -> closing[OpenWorkspace]:
         return closing(OpenWorkspace(self._path))
+
+    def details(self, project: str, url: str, *, run: int | None = None) -> UrlDetails | None:
+        """As `Workspace.show`, without the other URLs of the page: they take a pass over the run (`links_of`)."""
+        with self._workspace() as workspace:
+            found = reports.show(workspace, project, url, run, others=False)
+            return None if found is None else record(UrlDetails, found)
 
     def linked_from(self, project: str, ids: Sequence[int], *, run: int | None = None) -> dict[int, int]:
         """How many pages link to each of these URLs: a pass over the links of the run."""

@@ -45,6 +45,8 @@ from orbweb.store.server_rows import TokenRow
 STARTS_S = 30.0
 LOOK_S = 0.02
 TOKEN_NAME = 100
+COUNTED = 1_000
+"""Runs whose alternates are known."""
 
 
 class ActiveCrawl(Busy):
@@ -104,6 +106,8 @@ class JobService:
     def __init__(self, settings: JobSettings) -> None:
         self._settings = settings
         self._submitting = threading.Lock()
+        self._counted: dict[str, int] = {}
+        self._counted_lock = threading.Lock()
         self._open = ExitStack()
         try:
             self._open.enter_context(_served_alone(settings.path))
@@ -332,6 +336,19 @@ class JobService:
         """Every setting as the first crawl of a new project would use it."""
         with self._workspace() as workspace:
             return records(EffectiveSetting, new_settings(workspace, request_of("settings", {}, (), None)))
+
+    def alternates(self, project: str, run: RunHistory) -> int:
+        """How many alternates a run has; counted once, as long as the run stays as it is."""
+        with self._counted_lock:
+            known = self._counted.get(run.mark)
+        if known is None:
+            with self._workspace() as workspace:
+                known = overview.alternates(workspace, project, run.run)
+            with self._counted_lock:
+                self._counted[run.mark] = known
+                while len(self._counted) > COUNTED:
+                    self._counted.pop(next(iter(self._counted)))
+        return known
 
     # Lists that are read in parts.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NotRequired
 
@@ -9,13 +10,13 @@ from fastapi import APIRouter, Body
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from orbweb.app import DeletedProject, ProjectStatus
+from orbweb.app import DeletedProject, ProjectOverview, ProjectStatus
 from orbweb.app.ids import ProjectIdentity, checked_name
 from orbweb.errors import UsageError
 from orbweb.server.api.config import ConfigBody, Configured, store_settings
 from orbweb.server.api.fields import STRICT, shape, text_of, to_json
 from orbweb.server.api.lists import Listing, listed
-from orbweb.server.services import ADMIN, Served
+from orbweb.server.services import ADMIN, Served, Services
 
 router = APIRouter(tags=["projects"])
 
@@ -51,37 +52,48 @@ class RenameBody(TypedDict):
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
 
-def project_row(project: ProjectIdentity, status: ProjectStatus, run_id: int | None) -> ProjectRow:
+def project_row(
+    served: Services, project: ProjectIdentity, known: ProjectOverview, run_id: int | None
+) -> ProjectRow:
+    run = known.latest
+    counts = (run.visited, run.failed, run.queued) if run is not None else (0, 0, 0)
     return ProjectRow(
         project.id,
         project.name,
         project.bases,
         project.created_at,
-        status.running,
-        status.held,
+        known.running,
+        known.held,
         run_id,
-        status.run,
-        status.state,
-        status.discovered,
-        status.visited,
-        status.failed,
-        status.queued,
-        status.pages,
-        status.alternates,
-        status.bytes,
-        status.started_at,
-        status.ended_at,
+        run.run if run is not None else None,
+        run.state if run is not None else None,
+        sum(counts) + (sum(run.skipped.values()) if run is not None else 0),
+        *counts,
+        run.pages if run is not None else 0,
+        served.jobs.alternates(project.name, run) if run is not None else 0,
+        run.bytes if run is not None else 0,
+        run.started_at if run is not None else None,
+        run.ended_at if run is not None else None,
     )
 
 
-def _row(served: Served, project: ProjectIdentity) -> ProjectRow:
-    runs = served.jobs.runs_of(project.id)
-    return project_row(project, served.workspace.status(project.name), runs[-1].id if runs else None)
+def _rows(served: Services, projects: Sequence[ProjectIdentity]) -> list[ProjectRow]:
+    known = {each.project: each for each in served.jobs.overviews()}
+    ids = {each.id: served.jobs.runs_of(each.id) for each in projects}
+    return [
+        project_row(served, each, known[each.name], ids[each.id][-1].id if ids[each.id] else None)
+        for each in projects
+        if each.name in known
+    ]
+
+
+def _row(served: Services, project: ProjectIdentity) -> ProjectRow:
+    return _rows(served, [project])[0]
 
 
 @listed(router, "/projects", ProjectRow, summary="All projects")
 def projects(served: Served) -> Listing:
-    return Listing([_row(served, project) for project in served.jobs.projects()])
+    return Listing(_rows(served, served.jobs.projects()))
 
 
 @router.post("/projects", summary="Create a project", status_code=201)

@@ -63,16 +63,16 @@ def get_queue(project: str, served: Served) -> QueueState:
             runState=None,
             runCrawlIDs=[],
         )
-    queue = served.workspace.queue(found.name)
+    latest = served.jobs.outline(found.name)
     return QueueState(
         projectID=found.id,
-        hasQueue=queue.queued > 0,
-        visited=queue.visited,
-        pending=queue.pending,
-        total=queue.total,
-        canResume=queue.can_resume,
+        hasQueue=latest.queued > 0,
+        visited=latest.visited,
+        pending=latest.queued,
+        total=latest.visited + latest.queued,
+        canResume=not latest.running and latest.state == "paused",
         currentRunID=every[-1].id,
-        runState=queue.state,
+        runState=latest.state,
         runCrawlIDs=list(every[-1].crawls),
     )
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from typing_extensions import TypedDict
 
-from orbweb.app import CrawlSummary, RunSummary
+from orbweb.app import CrawlSummary, RunHistory, RunSummary
 from orbweb.app.ids import ProjectIdentity, RunCrawls
 from orbweb.server.api.fields import shape, to_json
 from orbweb.server.api.lists import Listing, listed
@@ -120,7 +120,7 @@ def get_manifest(
     return StreamingResponse((f"{line}\n" for line in lines), media_type="text/plain; charset=utf-8")
 
 
-def run_row(ids: RunCrawls, run: RunSummary) -> RunRow:
+def run_row(ids: RunCrawls, run: RunHistory, alternates: int) -> RunRow:
     return RunRow(
         ids.id,
         run.run,
@@ -128,27 +128,29 @@ def run_row(ids: RunCrawls, run: RunSummary) -> RunRow:
         run.started_at,
         run.ended_at,
         run.seconds,
-        run.discovered,
+        run.visited + run.failed + run.queued + sum(run.skipped.values()),
         run.visited,
         run.failed,
         run.queued,
         run.pages,
-        run.alternates,
+        alternates,
         run.bytes,
         ids.crawls,
     )
 
 
-def _paired(served: Services, project: ProjectIdentity) -> list[tuple[RunCrawls, RunSummary]]:
+def _paired(served: Services, project: ProjectIdentity) -> list[tuple[RunCrawls, RunHistory]]:
     """The runs of a project, the latest first, with their ids."""
     ids = {each.number: each for each in served.jobs.runs_of(project.id)}
-    every = served.workspace.runs(project.name) if ids else []
-    return [(ids[run.run], run) for run in reversed(every) if run.run in ids]
+    every = served.jobs.histories(project.name) if ids else []
+    return [(ids[run.run], run) for run in every if run.run in ids]
 
 
 @listed(router, "/projects/{project}/runs", RunRow, summary="The runs of a project, the latest first")
 def runs(project: str, served: Served) -> Listing:
-    return Listing([run_row(*pair) for pair in _paired(served, served.jobs.project(project))])
+    found = served.jobs.project(project)
+    pairs = _paired(served, found)
+    return Listing([run_row(ids, run, served.jobs.alternates(found.name, run)) for ids, run in pairs])
 
 
 @listed(router, "/projects/{project}/crawls", CrawlRow, summary="The crawls of a project, the latest first")

@@ -1,7 +1,7 @@
 """Figures that need a pass over a run: alternates, tokens, rules, and how it differs from the one before.
 
-A page never waits for them longer than a moment: they are counted in a thread, one after the other, and shown by
-the next page that asks. What was counted stays in memory as long as the run has not changed.
+A page waits for one of them at most, and only a moment: they are counted in a thread, one after the other, and
+shown by the next page that asks. What was counted stays in memory as long as the run has not changed.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Figures:
         self._workspace, self._jobs, self._kept = workspace, jobs, kept
         self._known: OrderedDict[Hashable, _Figure] = OrderedDict()
         self._lock = threading.Lock()
+        self._counting = 0
         self._work: SimpleQueue[tuple[_Figure, Hashable, Callable[[], Any]]] = SimpleQueue()
         threading.Thread(target=self._count, name="orbweb-figures", daemon=True).start()
 
@@ -113,7 +114,15 @@ class Figures:
         others = len(found.moved) + len(found.redirected) + len(found.failing)
         return ChangeCounts(old, new, len(found.added), len(found.removed), len(found.changed), others)
 
-    def ask(self, key: Hashable, mark: Hashable, count: Callable[[], Any], *, at_work: bool = False) -> Any:
+    def ask(
+        self,
+        key: Hashable,
+        mark: Hashable,
+        count: Callable[[], Any],
+        *,
+        at_work: bool = False,
+        patience_s: float = PATIENCE_S,
+    ) -> Any:
         """Any figure; None if it is not known yet. While it is counted again, the one before; `at_work`: it is
         counted again only after many times as long as that takes."""
         with self._lock:
@@ -125,13 +134,21 @@ class Figures:
             if figure.mark == mark or is_recent:
                 return figure.value
             is_new = figure.wanted is None
+            is_next = is_new and not self._counting
             if is_new:
                 figure.wanted = mark
                 figure.done.clear()
+                self._counting += 1
         if is_new:
             self._work.put((figure, mark, count))
-        figure.done.wait(PATIENCE_S)
+        if is_next:
+            figure.done.wait(patience_s)
         return figure.value
+
+    def forget(self, key: Hashable) -> None:
+        """Count a figure anew when it is asked for again."""
+        with self._lock:
+            self._known.pop(key, None)
 
     def _count(self) -> None:
         while True:
@@ -142,6 +159,7 @@ class Figures:
             except OrbwebError:
                 value = None
             with self._lock:
+                self._counting -= 1
                 figure.mark, figure.value, figure.wanted = mark, value, None
                 figure.due = time.monotonic() + max(SHORTEST_S, TIMES * (time.monotonic() - begun))
             figure.done.set()

@@ -117,7 +117,7 @@ def _word(found: UrlCapture | None, earlier: UrlCapture | None) -> str:
 
 
 def _details(served: Services, project: str, run: int | None, url: str) -> UrlDetails:
-    found = served.workspace.show(project, url, run=run)
+    found = served.reading.details(project, url, run=run)
     if found is None:
         raise ProblemRaised(404, "unknown_url", f"the run has never seen {url[:500]}")
     return found

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from orbweb.app import SearchHit
-from orbweb.errors import NothingToDo
+from orbweb.app import RunOutline, SearchHit
+from orbweb.errors import OrbwebError
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served, Services
+from orbweb.server.ui.figures import Figures
 from orbweb.server.ui.format import segment
 from orbweb.server.ui.frame import Crumb, SearchBox, project_frame, run_path, workspace_frame
 from orbweb.server.ui.templating import render
@@ -28,6 +30,8 @@ PROJECTS = 24
 EACH = 3
 """Hits of a project in a search over all of them."""
 LONGEST = 1_000
+KEPT = 64
+PATIENCE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,40 @@ def _number(run: str) -> int | None:
     return int(run)
 
 
-def _hits(served: Services, project: str, q: str, run: int | None, count: int) -> list[SearchHit]:
-    return served.workspace.search(project, q, run=run, limit=count) if q.strip() else []
+class Searches:
+    """Searches in a thread. The first one of a run reads the text of all its pages."""
+
+    def __init__(self, services: Services) -> None:
+        self._workspace = services.workspace
+        self._figures = Figures(services.workspace, services.jobs, KEPT)
+
+    def hits(self, outline: RunOutline, q: str, count: int) -> Sequence[SearchHit] | None:
+        """The best pages; None as long as they are not known."""
+        if not q.strip() or outline.run is None:
+            return ()
+        key = ("search", outline.project, outline.run, q, count)
+        found = self._figures.ask(
+            key,
+            outline.mark,
+            lambda: self._found(outline, q, count),
+            at_work=outline.running,
+            patience_s=PATIENCE_S,
+        )
+        if isinstance(found, OrbwebError):
+            self._figures.forget(key)
+            raise found
+        return cast("Sequence[SearchHit] | None", found)
+
+    def _found(self, outline: RunOutline, q: str, count: int) -> Sequence[SearchHit] | OrbwebError:
+        try:
+            return self._workspace.search(outline.project, q, run=outline.run, limit=count)
+        except OrbwebError as error:
+            return error
+
+
+def _searches(request: Request) -> Searches:
+    found: Searches = request.app.state.searches
+    return found
 
 
 @router.get("/p/{project}/runs/{run}/search")
@@ -73,7 +109,8 @@ def show(request: Request, served: Served, project: str, run: str, q: str = "", 
     q, start, number = q[:LONGEST], max(0, min(start, DEEPEST - PER_PAGE)), _number(run)
     frame, outline = project_frame(served, project, "search", run=number)
     lists, begun = run_path(project, run), time.perf_counter()
-    found = _hits(served, project, q, number, start + PER_PAGE + 1) if outline.run is not None else []
+    known = _searches(request).hits(outline, q, start + PER_PAGE + 1)
+    found = known or ()
     part = found[start : start + PER_PAGE]
     documents = [served.workspace.document(project, each.url, run=number) for each in part]
     taken = time.perf_counter() - begun
@@ -94,6 +131,7 @@ def show(request: Request, served: Served, project: str, run: str, q: str = "", 
             hit_of(each, lists, document.tokens if document else None)
             for each, document in zip(part, documents, strict=True)
         ],
+        counting=known is None,
         taken=f"{taken * 1000:.0f} ms",
         previous=at(max(0, start - PER_PAGE)) if start else None,
         next=at(start + PER_PAGE) if len(found) > start + PER_PAGE and start + PER_PAGE < DEEPEST else None,
@@ -108,7 +146,8 @@ def show(request: Request, served: Served, project: str, run: str, q: str = "", 
 def as_twin(served: Served, project: str, run: str, suffix: str, q: str = "") -> Response:
     if suffix not in ("json", "csv"):
         raise ProblemRaised(404, "not_found", f"a list has no twin .{suffix}")
-    found = _hits(served, project, q[:LONGEST], _number(run), DEEPEST)
+    q = q[:LONGEST]
+    found = served.workspace.search(project, q, run=_number(run), limit=DEEPEST) if q.strip() else []
     rows = [{"url": each.url, "title": each.title, "snippet": each.snippet} for each in found]
     return twin(rows, suffix, f"{project}-search")
 
@@ -126,13 +165,13 @@ class ProjectHits:
 @router.get("/search")
 def show_all(request: Request, served: Served, q: str = "") -> Response:
     """The best pages of each project; those without a run, or without a hit, are left out."""
-    q, names, found = q[:LONGEST], served.workspace.projects(), []
+    q, names, found, counting = q[:LONGEST], served.workspace.projects(), [], []
+    searches = _searches(request)
     for name in names[:PROJECTS] if q.strip() else ():
-        try:
-            hits = served.workspace.search(name, q, limit=EACH + 1)
-        except NothingToDo:
-            continue
-        if hits:
+        hits = searches.hits(served.jobs.outline(name), q, EACH + 1)
+        if hits is None:
+            counting.append(name)
+        elif hits:
             made = tuple(hit_of(each, run_path(name)) for each in hits[:EACH])
             found.append(
                 ProjectHits(name, f"{run_path(name)}/search?{urlencode({'q': q})}", made, len(hits) > EACH)
@@ -145,6 +184,7 @@ def show_all(request: Request, served: Served, q: str = "") -> Response:
         q=q,
         box=SearchBox("/search", "Search all projects", q),
         found=found,
+        counting=counting,
         projects=len(names),
         searched=min(len(names), PROJECTS),
     )

@@ -77,7 +77,7 @@ def skipped(
         items=found.items if found else (),
         short=short_of(each.url for each in found.items) if found else {},
         total=_total(outline.skipped, reason) if not rule else found.total if found else 0,
-        counting=bool(found and not found.is_whole and (reason or rule)),
+        counting=bool(found and not found.is_whole),
         facets=facets_of(outline.skipped, path, "reason", reason),
         reason=reason,
         rule=rule,

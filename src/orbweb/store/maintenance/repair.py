@@ -23,6 +23,7 @@ from orbweb.store.bodies.files import FileStore
 from orbweb.store.bodies.segments import RECORD_HEADER_BYTES, SegmentStore
 from orbweb.store.durable import make_home, sync_directory, sync_file
 from orbweb.store.maintenance.doctor import (
+    SEARCH,
     BrokenBody,
     Count,
     Damage,
@@ -37,6 +38,7 @@ from orbweb.store.maintenance.doctor import (
 from orbweb.store.maintenance.restore import Census, Journal, Loss, census, losses, lost_projects, restore
 from orbweb.store.maintenance.row_checks import misfit
 from orbweb.store.runs import Base
+from orbweb.store.sqlite import search
 from orbweb.store.sqlite.db import Database
 from orbweb.store.sqlite.rebuild import rebuild, replace_file
 from orbweb.store.workspace_files import DATABASE
@@ -153,6 +155,8 @@ def repair(
         requeued |= _repair_round(root, found, quarantine, read, account, now)
         found = examine(root, on_progress)
     lost: tuple[Loss, ...] = ()
+    if named:
+        search.remove_index(root / SEARCH)
     if named and not found.files:
         with closing(DoctorQueries(database_path(root))) as db:
             lost = account.close(db, len(requeued))

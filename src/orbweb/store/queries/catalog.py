@@ -138,10 +138,6 @@ def skipped_columns(db: Queries, run_id: int, after: int) -> Iterator[Sequence[t
         yield db.all("skipped_columns", run_id=run_id, after=begin, beyond=begin + STEP)
 
 
-def skipped_from(db: Queries, run_id: int, after: int, count: int) -> list[int]:
-    return [row[0] for row in db.all("skipped_from", run_id=run_id, after=after, count=count)]
-
-
 def skipped_at(db: Queries, run_id: int, url_id: int) -> Report | None:
     """One skipped URL by its id; None if it is skipped no more."""
     row = db.one("skipped_at", run_id=run_id, id=url_id)

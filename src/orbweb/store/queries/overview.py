@@ -58,6 +58,11 @@ def history(db: Queries, run: Run, *, alive: bool) -> Report:
     }
 
 
+def alternates(db: Queries, run_id: int) -> int:
+    """The alternates of a run, by a pass over its visits."""
+    return int(db.value("count_alternates", run_id=run_id))
+
+
 def totals(db: Queries, run: Run) -> Report:
     """What no tally counts, by a pass over the rows of a run."""
     numbers = {base.number: base.url for base in bases_of(db, run.id)}

@@ -325,8 +325,9 @@ def manifest_hash(db: Queries, run_id: int) -> str:
     return digest.hexdigest()
 
 
-def url_report(db: Queries, run_id: int, key: str) -> Report | None:
-    """Everything known about one URL."""
+def url_report(db: Queries, run_id: int, key: str, *, others: bool = True) -> Report | None:
+    """Everything known about one URL. Without `others`, the other URLs of its page are not searched for, which
+    takes a pass over the run."""
     row = db.one("url_by_key", run_id=run_id, key=key)
     if row is None:
         return None
@@ -346,7 +347,7 @@ def url_report(db: Queries, run_id: int, key: str) -> Report | None:
     report.update(_visit_report(db, run_id, number))
     report.update(_document_report(documents.of_url(db, run_id, page)))
     if "role" in report:
-        report.update(_page_urls(db, run_id, page, report["primary"]))
+        report.update(_page_urls(db, run_id, page, report["primary"]) if others else alternates.NONE.report(""))
     return report
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from orbweb.errors import StoreError
 from orbweb.model import Document
 from orbweb.store.documents import unpack
+from orbweb.store.queries import catalog
 from orbweb.store.sqlite import read_only
 from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, Database, immediate, load_queries, use_wal
 from orbweb.store.sqlite.errors import UNREADABLE, damaged, error_code
@@ -26,10 +27,12 @@ from orbweb.store.sqlite.schema import named_schema
 Report = dict[str, Any]
 Watch = Callable[[int, int], None]
 
-VERSION = 2
+VERSION = 3
 """Incremented when the format of the index changes; an index of another version is rebuilt."""
 BATCH = 200
 """Documents that are indexed in one transaction."""
+COMPARED = 20_000
+"""Matches of which the best are found. Of more, those that were indexed first."""
 MAX_TERMS = 64
 """Words and phrases of a query that are used."""
 MAX_TERM = 200
@@ -43,6 +46,7 @@ _WORDLESS = (
 """Characters of scripts without spaces between words, or with endings joined to them: Han, Kana, Hangul."""
 _edges = re.compile(f"(?<=[{_WORDLESS}])|(?=[{_WORDLESS}])")
 _BEGIN, _END = "\x02", "\x03"
+_FORGET = ("forget_entries", "forget_places", "forget_mark")
 _TERM = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
 
 
@@ -125,32 +129,52 @@ class SearchIndex:
         query = self._queries[name]
         return self._connection.execute(query.sql.replace("<run>", str(int(run_id))), query.values(values))
 
-    def update(self, db: Database, run_id: int, documents: Sequence[bytes], watch: Watch) -> None:
-        """Index exactly these documents. Other processes may do the same at the same time."""
-        if self._is_read_only:
-            self._check_whole(run_id, documents)
+    def update(self, db: Database, run_id: int, watch: Watch) -> None:
+        """Index exactly the documents of a run. Other processes may do the same at the same time."""
+        now = catalog.mark(db, run_id)
+        origin, mark = repr((run_id, now.started_at, now.crawls, now.rewritten_at)), repr((run_id, *now))
+        known = self._execute("mark_of", run_id).fetchone()
+        if known is not None and known[1] == mark:
             return
-        missing = self._missing(run_id, documents)
+        if self._is_read_only:
+            raise unwritable_index(self.path, "does not have all pages of this run")
+        last = db.value("latest_visit", run_id=run_id)
+        if known is not None and known[0] == origin:
+            pages: dict[bytes, int] = dict(db.all("documents_after", run_id=run_id, after=known[2]))
+            self._index(db, run_id, pages, list(pages), watch)
+        else:
+            pages = dict(db.all("run_documents", run_id=run_id))
+            self._index(db, run_id, pages, self._missing(run_id, pages), watch, again=True)
+        with immediate(self._connection):
+            self._execute("save_mark", run_id, origin=origin, mark=mark, visit=last)
+
+    def _index(
+        self,
+        db: Database,
+        run_id: int,
+        pages: Mapping[bytes, int],
+        missing: Sequence[bytes],
+        watch: Watch,
+        *,
+        again: bool = False,
+    ) -> None:
         for start in range(0, len(missing), BATCH):
             with immediate(self._connection):
                 self._add(db, run_id, missing[start : start + BATCH])
             watch(min(start + BATCH, len(missing)), len(missing))
+        with immediate(self._connection):
+            for document, url_id in pages.items():
+                self._execute("place", run_id, document=document, url_id=url_id, again=again)
 
-    def _check_whole(self, run_id: int, documents: Sequence[bytes]) -> None:
-        """StoreError if the index has other documents than these."""
-        if {document for (document,) in self._execute("entries_of", run_id)} != set(documents):
-            raise unwritable_index(self.path, "does not have all pages of this run")
-
-    def _missing(self, run_id: int, documents: Sequence[bytes]) -> list[bytes]:
+    def _missing(self, run_id: int, documents: Collection[bytes]) -> list[bytes]:
         """Documents that are not indexed yet; an index with other documents is emptied first."""
         indexed = {document for (document,) in self._execute("entries_of", run_id)}
-        if not indexed or indexed.difference(documents):
+        if not indexed or not indexed.issubset(documents):
             with immediate(self._connection):
-                self._execute("drop_words", run_id)
-                self._execute("forget_entries", run_id)
-                self._execute("create_words", run_id)
+                for name in ("drop_words", *_FORGET, "create_words"):
+                    self._execute(name, run_id)
             indexed = set()
-        return [document for document in dict.fromkeys(documents) if document not in indexed]
+        return [document for document in documents if document not in indexed]
 
     def _add(self, db: Database, run_id: int, documents: Sequence[bytes]) -> None:
         last = self._execute("last_entry", run_id).fetchone()[0]
@@ -160,9 +184,10 @@ class SearchIndex:
                 title, text = _clean(document.title), _clean(document.text)
                 self._execute("add_words", run_id, id=number, title=title, text=text)
 
-    def find(self, run_id: int, query: str, most: int) -> list[tuple[bytes, float]]:
-        """The documents that match an expression, the best first, with their scores (lower is better)."""
-        return self._execute("find", run_id, query=query, most=most).fetchall()
+    def find(self, run_id: int, query: str, most: int) -> list[tuple[bytes, float, int]]:
+        """The documents that match an expression, the best first, with their scores (lower is better) and the ids
+        of their pages."""
+        return self._execute("find", run_id, query=query, most=most, compared=max(most, COMPARED)).fetchall()
 
     def keep(self, run_ids: Collection[int]) -> None:
         """Drop the index of every other run, and give back its space."""
@@ -170,8 +195,8 @@ class SearchIndex:
         gone = [run_id for run_id in found if run_id not in run_ids]
         with immediate(self._connection):
             for run_id in gone:
-                self._execute("drop_words", run_id)
-                self._execute("forget_entries", run_id)
+                for name in ("drop_words", *_FORGET):
+                    self._execute(name, run_id)
         if gone:
             self._connection.execute("VACUUM")
 
@@ -238,32 +263,31 @@ _NOT_THE_FILE = frozenset(
 def search(path: Path, db: Database, run_id: int, query: str, limit: int, watch: Watch) -> list[Report]:
     """The pages of a run that match, the best first. `path` is the index, which is created if missing."""
     wanted = expression(query)
-    pages: dict[bytes, int] = dict(db.all("run_documents", run_id=run_id))
-    if wanted is None or not pages:
+    if wanted is None:
         return []
-    found = _found(path, db, run_id, list(pages), wanted, limit, watch)
-    documents = [_document(db, sha256) for sha256, _ in found]
+    found = _found(path, db, run_id, wanted, limit, watch)
+    documents = [_document(db, sha256) for sha256, _, _ in found]
     snippets = _snippets(wanted, documents)
     return [
         {
-            "url": db.value("url_of", run_id=run_id, id=pages[sha256]),
+            "url": db.value("url_of", run_id=run_id, id=url_id),
             "title": document.title,
             "score": round(-score, 4),
             "snippet": snippet,
             "marks": marks,
         }
-        for (sha256, score), document, (snippet, marks) in zip(found, documents, snippets, strict=True)
+        for (_, score, url_id), document, (snippet, marks) in zip(found, documents, snippets, strict=True)
     ]
 
 
 def _found(
-    path: Path, db: Database, run_id: int, documents: Sequence[bytes], wanted: str, limit: int, watch: Watch
-) -> list[tuple[bytes, float]]:
+    path: Path, db: Database, run_id: int, wanted: str, limit: int, watch: Watch
+) -> list[tuple[bytes, float, int]]:
     """Search the index; a damaged one is rebuilt, once."""
     for again in (True, False):
         try:
             with closing(SearchIndex(path)) as index:
-                index.update(db, run_id, documents, watch)
+                index.update(db, run_id, watch)
                 return index.find(run_id, wanted, limit)
         except UNREADABLE as error:
             if not again or not _is_rebuildable(error):

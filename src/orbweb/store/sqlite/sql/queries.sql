@@ -553,6 +553,12 @@ SELECT size, frame FROM documents WHERE sha256 = :sha256;
 -- The documents that a search may find, with their URLs, in the order of finding.
 SELECT document, url_id FROM pages WHERE run_id = :run_id ORDER BY url_id;
 
+-- name: documents_after
+-- As `run_documents`, of the pages after a visit.
+SELECT pages.document, pages.url_id
+FROM visits JOIN pages ON pages.run_id = visits.run_id AND pages.content_sha256 = visits.content_sha256
+WHERE visits.run_id = :run_id AND visits.number > :after AND visits.role = 'primary' ORDER BY visits.number;
+
 -- name: page_exists
 -- Later URLs with the same content become alternates.
 SELECT 1 FROM pages WHERE run_id = :run_id AND content_sha256 = :content_sha256;
@@ -608,6 +614,10 @@ SELECT state, reason, count FROM tallies WHERE run_id = :run_id AND count <> 0 O
 -- name: count_roles
 -- Pages and alternates of a run.
 SELECT role, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY role;
+
+-- name: count_alternates
+-- Alternates alone are in no tally.
+SELECT COUNT(*) FROM visits WHERE run_id = :run_id AND role = 'alternate';
 
 -- name: count_reuses
 -- Visits of a run by how they reused a capture, if they did, and the bytes transferred.
@@ -1034,10 +1044,6 @@ WHERE urls.run_id = :run_id AND urls.key >= :first AND urls.key < :beyond AND ur
 -- The next skipped URLs of a run among those with these ids: no index has them.
 SELECT id, reason, rule FROM urls
 WHERE run_id = :run_id AND id > :after AND id <= :beyond AND state = 'skipped' ORDER BY id;
-
--- name: skipped_from
--- The skipped URLs after one, in the order in which they were found.
-SELECT id FROM urls WHERE run_id = :run_id AND id > :after AND state = 'skipped' ORDER BY id LIMIT :count;
 
 -- name: skipped_at
 -- A row of a list of skipped URLs.
