@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         ResetWorkspace,
         UnextractedPage,
         WorkspaceDamage,
+        WrittenReport,
     )
     from orbweb.app.results.pages import (
         FailedUrl,
@@ -139,6 +140,7 @@ _HOMES = {
         "ResetWorkspace",
         "UnextractedPage",
         "WorkspaceDamage",
+        "WrittenReport",
     ),
     "app.results.pages": (
         "FailedUrl",
@@ -298,6 +300,7 @@ __all__ = [
     "UrlSample",
     "Workspace",
     "WorkspaceDamage",
+    "WrittenReport",
     "failures_csv",
     "options_of",
     "redacted",

@@ -30,6 +30,20 @@ REDACTED = "[redacted]"
 NAMED = 8
 LONGEST = 60
 MODES = ("store.file_mode", "store.dir_mode")
+SHAREABLE = (
+    *("user_agent", "incremental", "limits.", "scope.", "policy.", "urls.", "robots.", "sitemap.", "resources."),
+    *("cache.", "recrawl.", "engine.", "fetch.timeout_s", "fetch.connect_timeout_s", "fetch.retries"),
+    *(
+        "fetch.backoff_s",
+        "fetch.backoff_cap_s",
+        "fetch.busy_retries",
+        "fetch.max_retry_after_s",
+        "fetch.max_bytes",
+    ),
+    *("fetch.max_ratio", "fetch.languages", "fetch.cache_control", "fetch.cookies"),
+)
+"""Settings, and sections of them, that name no file, program, address or secret: a client of the server may change
+them, and a report may show them."""
 
 Layer = tuple[str, Mapping[str, Any]]
 

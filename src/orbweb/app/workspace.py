@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         RenamedProject,
         ReplayResult,
         ResetWorkspace,
+        WrittenReport,
     )
     from orbweb.app.results.pages import FailedUrl, FailureCounts, GonePage, IndexEntry, PageSummary, SearchHit
     from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
@@ -715,6 +716,18 @@ class Workspace:
             return export.export(
                 opened, project, form, place, run, raw=raw, on_progress=on_progress or ignore_count
             )
+
+    def write_report(
+        self, project: str, *, out: str | PathLike[str] | IO[bytes], run: int | None = None
+    ) -> WrittenReport:
+        """Write a run as one HTML file for a browser, or to a binary stream: what was found, what failed and why,
+        what was skipped, a map, and the changes since the run before."""
+        from orbweb.app.report import check_place, write_report
+
+        place = Path(out) if isinstance(out, str | PathLike) else out
+        check_place(self.path, place)
+        with self._open() as opened:
+            return write_report(opened, project, place, run)
 
     def extract(
         self,

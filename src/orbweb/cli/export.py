@@ -1,4 +1,4 @@
-"""Commands that write files or read them: export, extract, replay, index, import."""
+"""Commands that write files or read them: export, report, extract, replay, index, import."""
 
 from __future__ import annotations
 
@@ -87,6 +87,32 @@ def export(
             display.note(export_text(done.report()))
     if not standard:
         output.emit(done.report(), export_text, as_json=as_json)
+
+
+@app.command()
+def report(
+    project: ProjectName,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write; - writes to stdout.")],
+    run: RunNumber = None,
+    as_json: AsJson = False,
+    workspace: WorkspaceDir = DEFAULT_WORKSPACE,
+) -> None:
+    """Write a run as one HTML file for a browser.
+
+    What was found, what failed and which pages link to it, what was skipped and by which rule, a map, and the
+    changes since the run before. It opens offline, requests nothing, has no script and prints well. The same run
+    gives the same bytes.
+    """
+    from orbweb.app import Workspace
+    from orbweb.cli.output.files import report_text
+
+    standard = str(out) == "-"
+    if standard and as_json:
+        raise UsageError("--json and --out - both write to standard output; use one of them")
+    with output.to_reader() if standard else nullcontext():
+        done = Workspace(workspace).write_report(project, out=sys.stdout.buffer if standard else out, run=run)
+    if not standard:
+        output.emit(done, report_text, as_json=as_json)
 
 
 @app.command()

@@ -17,7 +17,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("manifest", "index"),
     ),
     "Change": ("rules", "retry", "pause", "unpause", "stop", "finish", "rename", "delete"),
-    "Export": ("export", "extract", "replay", "import"),
+    "Export": ("export", "report", "extract", "replay", "import"),
     "Services": ("serve", "discover", "scrape", "run"),
     "Workspace": ("configure", "validate-policy", "doctor", "reset", "completion"),
 }

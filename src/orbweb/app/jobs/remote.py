@@ -19,6 +19,7 @@ from orbweb.app.request import Request, name_of, request_of
 from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
 from orbweb.app.results.record import record
 from orbweb.app.session import ready
+from orbweb.app.setting_sources import SHAREABLE
 from orbweb.config import keys, schema, sources
 from orbweb.errors import ConfigError, UsageError, option
 from orbweb.store import runs, workspace_files
@@ -26,20 +27,6 @@ from orbweb.store.runs import Project
 
 LOCAL_OPTIONS = frozenset({"allow_private", "metrics_port", "resolve", "trust"})
 """Options of the person at the machine, besides those that name a file or a proxy."""
-REMOTE_SETTINGS = (
-    *("user_agent", "incremental", "limits.", "scope.", "policy.", "urls.", "robots.", "sitemap.", "resources."),
-    *("cache.", "recrawl.", "engine.", "fetch.timeout_s", "fetch.connect_timeout_s", "fetch.retries"),
-    *(
-        "fetch.backoff_s",
-        "fetch.backoff_cap_s",
-        "fetch.busy_retries",
-        "fetch.max_retry_after_s",
-        "fetch.max_bytes",
-    ),
-    *("fetch.max_ratio", "fetch.languages", "fetch.cache_control", "fetch.cookies"),
-)
-"""Settings that a client may change by their keys, and sections of them: none that names a file, a program, an
-address or a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +76,7 @@ def remote_options(verb: str) -> list[Option]:
 
 def remote_settings() -> list[str]:
     """The settings that a client may change by their key."""
-    return [key for key, _, _ in keys() if key.startswith(REMOTE_SETTINGS)]
+    return [key for key, _, _ in keys() if key.startswith(SHAREABLE)]
 
 
 def about_settings() -> dict[str, str]:

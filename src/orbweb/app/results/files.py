@@ -1,4 +1,4 @@
-"""What `replay`, `import_state`, `configure`, `reset`, `delete`, `rename` and `doctor` return."""
+"""What `write_report`, `replay`, `import_state`, `configure`, `reset`, `delete`, `rename` and `doctor` return."""
 
 from __future__ import annotations
 
@@ -6,6 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orbweb.app.results.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport(Record):
+    """A report of a run, as a file; `out` is None for a stream."""
+
+    project: str
+    run: int
+    out: str | None
+    pages: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,12 @@ def export_text(report: Report) -> str:
     return text
 
 
+def report_text(report: Report) -> str:
+    """What a report has become."""
+    pages = many(report["pages"], "page")
+    return f"report on run {report['run']}, {pages}: {report['out']} ({size(report['bytes'])})"
+
+
 def extract_text(report: Report) -> str:
     """What a person reads at the end of an extraction."""
     lines = [f"failed: {row['url']}: {row['problem']}" for row in report["failed"]]

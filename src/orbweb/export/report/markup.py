@@ -33,13 +33,13 @@ def joined(parts: Iterable[str]) -> Markup:
     return Markup("".join(escaped(part) for part in parts))
 
 
-def element(name: str, *content: str, **attributes: str | float | None) -> Markup:
+def element(tag: str, /, *content: str, **attributes: str | float | None) -> Markup:
     """An element. An attribute is written with `-` for `_`, without the last `_`; None leaves it out."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escaped(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    if name in EMPTY and not content:
-        return Markup(f"<{name}{given}>" if name in ("br", "col", "meta") else f"<{name}{given}/>")
-    return Markup(f"<{name}{given}>{joined(content)}</{name}>")
+    if tag in EMPTY and not content:
+        return Markup(f"<{tag}{given}>" if tag in ("br", "col", "meta") else f"<{tag}{given}/>")
+    return Markup(f"<{tag}{given}>{joined(content)}</{tag}>")

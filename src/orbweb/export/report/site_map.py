@@ -24,6 +24,8 @@ CHARACTER = 7.8
 """Width of a character of a label in a wide font."""
 SPOKES = 24
 RINGS = 8
+SAG = 0.88
+"""How far a ring is pulled in between two spokes."""
 LINKS = 8
 LARGEST_DOT, LEAST_LARGEST, SMALLEST_DOT = 20.0, 8.0, 2.0
 FAILING = 0.02
@@ -182,7 +184,8 @@ def _at(angle: float, radius: float) -> tuple[float, float]:
 def _ring(angles: Sequence[float], depth: int, deepest: int) -> tuple[str, int, float, float]:
     """A ring sags between its spokes, as threads do."""
     radius = _ring_radius(depth, deepest)
-    number_x, number_y = _at(-math.pi / 2 - math.pi / max(3, len(angles)), radius * 0.94)
+    half = math.pi / max(3, len(angles))
+    number_x, number_y = _at(-math.pi / 2 - half, radius * (math.cos(half) + SAG) / 2)
     if len(angles) < 3:
         left, right = _at(math.pi, radius)[0], _at(0, radius)[0]
         arc = f"A{radius:.1f} {radius:.1f} 0 1 1"
@@ -191,7 +194,7 @@ def _ring(angles: Sequence[float], depth: int, deepest: int) -> tuple[str, int, 
     path = f"M{steps[0][0]} {steps[0][1]}"
     for at, angle in enumerate(angles):
         end = angles[(at + 1) % len(angles)] + (2 * math.pi if at + 1 == len(angles) else 0)
-        middle, (x, y) = _at((angle + end) / 2, radius * 0.88), _at(end, radius)
+        middle, (x, y) = _at((angle + end) / 2, radius * SAG), _at(end, radius)
         path += f"Q{middle[0]} {middle[1]} {x} {y}"
     return path, depth, number_x, number_y
 

@@ -1324,3 +1324,87 @@ ORDER BY depth, rank LIMIT :count;
 -- A row of a list of the queue; none if it is not queued any more.
 SELECT COALESCE(url, key), source, depth, rank, hops, rule FROM urls
 WHERE run_id = :run_id AND id = :id AND state = 'queued';
+
+-- name: visits_by_status
+-- A report counts the visits of a run by the status of the response; NULL if there was none.
+SELECT status, COUNT(*) FROM visits WHERE run_id = :run_id GROUP BY status ORDER BY COUNT(*) DESC, status;
+
+-- name: visits_by_content_type
+-- A report counts the visits of a run by what servers called them, the most frequent first.
+SELECT content_type, COUNT(*) FROM visits WHERE run_id = :run_id AND kind IS NULL AND content_type IS NOT NULL
+GROUP BY content_type ORDER BY COUNT(*) DESC, content_type LIMIT :count;
+
+-- name: visits_by_depth
+-- A report counts pages and failures by the number of links that lead to them.
+SELECT depth, SUM(role = 'primary'), SUM(kind IS NOT NULL) FROM visits WHERE run_id = :run_id GROUP BY depth ORDER BY depth;
+
+-- name: pages_by_language
+-- A report counts pages by language, the most frequent first.
+SELECT documents.language, COUNT(*)
+FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id GROUP BY documents.language ORDER BY COUNT(*) DESC, documents.language;
+
+-- name: pages_by_tokens
+-- A report counts pages by their length; read from the index alone.
+SELECT CASE WHEN documents.tokens < 100 THEN 0 WHEN documents.tokens < 300 THEN 100 WHEN documents.tokens < 1000 THEN 300
+            WHEN documents.tokens < 3000 THEN 1000 WHEN documents.tokens < 10000 THEN 3000
+            WHEN documents.tokens < 30000 THEN 10000 ELSE 30000 END AS least, COUNT(*)
+FROM pages JOIN documents INDEXED BY documents_tokens ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id GROUP BY least ORDER BY least;
+
+-- name: page_keys
+-- A report counts pages by their type, which rules give by the key.
+SELECT urls.key FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.role = 'primary' ORDER BY visits.number;
+
+-- name: largest_pages
+-- A report names the pages with the most bytes.
+WITH largest AS (SELECT number, bytes FROM visits WHERE run_id = :run_id AND role = 'primary'
+                 ORDER BY bytes DESC, number LIMIT :count)
+SELECT COALESCE(urls.url, urls.key), visits.title, largest.bytes
+FROM largest JOIN visits ON visits.run_id = :run_id AND visits.number = largest.number
+JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id ORDER BY largest.bytes DESC, largest.number;
+
+-- name: slowest_pages
+-- A report names the pages that took the longest, of those that were requested.
+WITH slowest AS (SELECT number, latency_ms FROM visits WHERE run_id = :run_id AND role = 'primary' AND reuse IS NULL
+                 ORDER BY latency_ms DESC, number LIMIT :count)
+SELECT COALESCE(urls.url, urls.key), visits.title, slowest.latency_ms
+FROM slowest JOIN visits ON visits.run_id = :run_id AND visits.number = slowest.number
+JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id ORDER BY slowest.latency_ms DESC, slowest.number;
+
+-- name: thinnest_pages
+-- A report names the pages with the least text.
+WITH thinnest AS (SELECT pages.url_id, documents.tokens, documents.words
+                  FROM pages JOIN documents ON documents.sha256 = pages.document
+                  WHERE pages.run_id = :run_id ORDER BY documents.words, documents.tokens, pages.url_id LIMIT :count)
+SELECT COALESCE(urls.url, urls.key), visits.title, thinnest.words
+FROM thinnest JOIN urls ON urls.run_id = :run_id AND urls.id = thinnest.url_id
+JOIN visits ON visits.run_id = urls.run_id AND visits.url_id = urls.id ORDER BY thinnest.words, thinnest.tokens, thinnest.url_id;
+
+-- name: skip_rules
+-- A report names the rules that skipped most URLs, for each reason.
+SELECT reason, rule, count FROM (
+    SELECT reason, rule, COUNT(*) AS count, ROW_NUMBER() OVER (PARTITION BY reason ORDER BY COUNT(*) DESC, rule) AS place
+    FROM urls WHERE run_id = :run_id AND state = 'skipped' GROUP BY reason, rule
+) WHERE place <= :count ORDER BY reason, place;
+
+-- name: truncated_visits
+-- A report names the pages whose compressed body ends too early.
+SELECT COALESCE(urls.url, urls.key) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.truncated = 1 ORDER BY visits.number;
+
+-- name: cut_visits
+-- A report names the pages with more links than are read.
+SELECT COALESCE(urls.url, urls.key) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.links_cut = 1 ORDER BY visits.number;
+
+-- name: visits_larger_than
+-- A report names the bodies that nearly reached the limit.
+SELECT COALESCE(urls.url, urls.key) FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
+WHERE visits.run_id = :run_id AND visits.bytes >= :bytes ORDER BY visits.number;
+
+-- name: unsure_pages
+-- A report counts the pages of which the main content was hard to tell.
+SELECT COUNT(*) FROM pages JOIN documents ON documents.sha256 = pages.document
+WHERE pages.run_id = :run_id AND documents.confidence < :confidence;
