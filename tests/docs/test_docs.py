@@ -268,6 +268,9 @@ def test_json_fields_are_those_of_the_reference(cli: Cli) -> None:
             "rules": orbweb.open(cli.workspace).rules("site"),
             "fetch": cli("fetch", server.url, "--json", "--rate", "max").ok().json[0],
             "export": asdict(orbweb.open(cli.workspace).export("site", to="llms", out=cli.workspace / "llms")),
+            "report": cli("report", "site", "--out", str(cli.workspace.parent / "report.html"), "--json")
+            .ok()
+            .json,
             "replay": cli("replay", "site", "--json").ok().json,
             "retry": cli("retry", "site", "--json").ok().json,
             "manifest": cli("manifest", "site", "--hash", "--json").ok().json,

@@ -10,10 +10,10 @@ from orbweb.export.report.markup import Markup, element, escaped, joined
 from orbweb.export.report.pictures import bars_of
 from orbweb.export.report.texts import WEB, host_of, number, rest_of, words
 
-LONGEST = 120
-"""Characters of a text that are shown."""
-LONGEST_LINK = 300
-"""Characters up to which a URL is a link."""
+LONGEST = 100
+"""Characters of a text that are shown; as markup it has at most twice as many bytes."""
+LONGEST_LINK = 250
+"""Bytes up to which a URL is a link."""
 SIGNS = {
     "in_progress": "\N{BLACK CIRCLE}",
     "on_hold": "\N{DOUBLE VERTICAL LINE}",
@@ -31,15 +31,22 @@ Cell = tuple[str, str]
 
 def cut(text: str, most: int = LONGEST) -> str:
     """A text in one line, without its end if it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}\N{HORIZONTAL ELLIPSIS}"
+    line = " ".join(text[: 4 * most].split())
+    kept, room = 0, 2 * most
+    for character in line[:most]:
+        room -= len(escaped(character).encode())
+        if room < 0:
+            break
+        kept += 1
+    is_whole = kept == len(line) and len(text) <= 4 * most
+    return line if is_whole else f"{line[: max(0, kept - 1)]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def url(value: str, *, whole: bool = True) -> Markup:
     """A URL with a faint host, as a link if it is one that a browser opens."""
     host = element("span", cut(host_of(value)), class_="host") if whole and host_of(value) else escaped("")
     shown = joined([host, cut(rest_of(value))])
-    is_link = len(value) <= LONGEST_LINK and value.partition("://")[0] in WEB
+    is_link = len(escaped(value).encode()) <= LONGEST_LINK and value.partition("://")[0] in WEB
     if not is_link:
         return element("span", shown, class_="mono url")
     return element("a", shown, class_="mono url", href=value, rel="noreferrer")

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from orbweb.export.report.pictures import Thread, thread_of
-from orbweb.export.report.site_map import Section, sections_of
+from orbweb.export.report.sections import Section, sections_of
 from orbweb.export.report.texts import host_of
 from orbweb.model import SkipReason
 from orbweb.store import Queries, runs
@@ -22,18 +22,19 @@ from orbweb.store.runs import Project, Run
 
 Report = dict[str, Any]
 
-RUNS = 10
-CRAWLS = 5
-BASES = 10
-TYPES = 12
-LANGUAGES = 12
+RUNS = 8
+CRAWLS = 4
+BASES = 8
+STATUSES = 12
+TYPES = 10
+LANGUAGES = 10
 KINDS = 12
 HOSTS = 4
-FAILURES = 40
+FAILURES = 24
 SOURCES = 2
 RULES = 3
-PAGES = 10
-CHANGES = 8
+PAGES = 8
+CHANGES = 5
 EXAMPLES = 3
 LINKING = 20_000
 """Pages of the largest section whose links are read."""
@@ -221,10 +222,7 @@ def read(source: ReportSource) -> RunFacts:
         ),
         history=history,
         runs=len(older),
-        statuses=tuple(
-            Counted("no response" if status is None else str(status), count)
-            for status, count in db.all("visits_by_status", run_id=run.id)
-        ),
+        statuses=_statuses(db, run.id),
         types=_types(db, run.id),
         page_types=_page_types(source),
         languages=_languages(db, run.id),
@@ -250,6 +248,12 @@ def _links(db: Queries, run_id: int, site: Sequence[Section]) -> Mapping[str, in
         return {}
     key = site[0].key
     return sections.links_below(db, run_id, key if key.endswith("/") else f"{key}/", LINKING)[1]
+
+
+def _statuses(db: Queries, run_id: int) -> tuple[Counted, ...]:
+    rows = db.all("visits_by_status", run_id=run_id)
+    found = {"no response" if status is None else str(status): count for status, count in rows}
+    return _most(Counter(found), STATUSES)
 
 
 def _types(db: Queries, run_id: int) -> tuple[Counted, ...]:
@@ -379,9 +383,8 @@ def _warnings(source: ReportSource, numbers: Report) -> Iterator[Warned]:
     db, run = source.db, source.run.id
     if numbers["state"] != "completed":
         yield Warned(numbers["queued"], "URL", "still queued; the numbers are those so far", ())
-    for base in numbers["bases"]:
-        if base["problem"]:
-            yield Warned(1, "base URL", f"without a page: {base['problem']}", (base["url"],))
+    empty = [(base["url"],) for base in numbers["bases"] if base["problem"]]
+    yield _named("base URL", "without a page", iter(empty))
     count, examples = source.shells
     yield Warned(count, "page", "with almost no text without JavaScript", examples)
     truncated = db.each("truncated_visits", run_id=run)

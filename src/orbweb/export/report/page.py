@@ -34,7 +34,7 @@ def drawn(facts: RunFacts, version: str) -> str:
     main = element("main", _summary(facts), nav, *(each for _, _, each in panels))
     kind = "one-host" if len(_hosts(facts)) == 1 else None
     body = element("body", _top(facts), svg.thread(facts.thread), main, _foot(facts, version), class_=kind)
-    title = f"{facts.project}, run {facts.numbers['run']}"
+    title = f"{cut(facts.project)}, run {facts.numbers['run']}"
     return f"<!doctype html>\n{element('html', _head(title, version), body, lang='en')}\n"
 
 

@@ -32,12 +32,13 @@ from orbweb.export.report.facts import (
 )
 from orbweb.export.report.markup import Markup, element, escaped, joined
 from orbweb.export.report.pictures import Thread, bars_of, thread_of
-from orbweb.export.report.site_map import LINKS, SPOKES, Section, link_counts, web_of
+from orbweb.export.report.sections import Section
+from orbweb.export.report.site_map import LINKS, SPOKES, link_counts, web_of
 from orbweb.export.report.texts import in_full, many, number, size, took, words
 
 SIGNS = {"added": ("+", "accent"), "removed": ("\N{MINUS SIGN}", "red"), "changed": ("~", "")}
 DEPTHS = 16
-SETTINGS = 60
+SETTINGS = 30
 COMMAND = 4_000
 
 
@@ -51,7 +52,7 @@ def _warning(warned: Warned) -> str:
     examples = [element("li", url(each)) for each in warned.examples]
     below = [element("ul", *examples)] if examples else []
     rest = more(warned.count - len(examples), "") if examples else ""
-    return element("li", element("b", many(warned.count, warned.noun)), f" {warned.text}", *below, rest)
+    return element("li", element("b", many(warned.count, warned.noun)), f" {cut(warned.text)}", *below, rest)
 
 
 def failed(facts: RunFacts) -> Markup:
@@ -123,7 +124,7 @@ def _thread(run: Mapping[str, Any]) -> Thread:
 
 def _crawl_row(crawl: Mapping[str, Any]) -> list[Cell]:
     cause = f" ({words(crawl['ended_by'])})" if crawl["ended_by"] else ""
-    error = element("span", f" {cut(crawl['error'])}", class_="red") if crawl["error"] else ""
+    error = element("span", f" {cut(crawl['error'], 60)}", class_="red") if crawl["error"] else ""
     return [
         (f"crawl {crawl['crawl']}", "crawl"),
         (joined([badge(crawl["state"]), element("span", cause, class_="faint"), error]), ""),
@@ -207,7 +208,7 @@ def site(facts: RunFacts) -> Markup:
     shares = bars_of([(each.key, each.pages) for each in every[:SPOKES]], ranking=True)
     rows = [_section(each, bar.share, chosen=each is first) for each, bar in zip(every, shares, strict=False)]
     heads = [("Section", ""), ("", "bar wide"), ("Pages", "number"), ("Failed", "number")]
-    legend = [("pages", first.name), ("other", "other sections"), ("failed", "failed, where 2 % or more")]
+    legend = [("pages", cut(first.name, 60)), ("other", "other sections"), ("failed", "failed, where 2 % or more")]
     swatches = [element("span", element("i", class_=f"swatch {name}"), word) for name, word in legend]
     links = [Counted(name, each) for name, each in _links(facts)]
     below = bars(f"Links out of {cut(first.name, 60)}", links, "Section", tone="", mono=True) if links else ""
@@ -314,7 +315,7 @@ def skipped(facts: RunFacts) -> Markup:
 
 def settings(facts: RunFacts) -> Markup:
     rows: list[list[Cell]] = [
-        [(element("code", key), ""), (element("code", cut(value)), ""), (cut(source, 60), "ink2")]
+        [(element("code", cut(key, 60)), ""), (element("code", cut(value, 60)), ""), (cut(source, 60), "ink2")]
         for key, value, source in facts.settings[:SETTINGS]
     ]
     shown = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orbweb.export.report.sections import Section
 from orbweb.export.report.texts import many, number
@@ -24,6 +24,8 @@ CHARACTER = 7.8
 """Width of a character of a label in a wide font."""
 SPOKES = 24
 RINGS = 8
+LONGEST = 30
+"""Characters of a name that the title of a dot has."""
 SAG = 0.88
 """How far a ring is pulled in between two spokes."""
 LINKS = 8
@@ -101,6 +103,15 @@ class Tree:
     height: int
 
 
+def _folded(section: Section) -> Section:
+    """A section whose pages below the last ring are counted there."""
+    found: dict[int, tuple[int, int]] = {}
+    for depth, (pages, failed) in section.depths.items():
+        before = found.get(min(depth, RINGS), (0, 0))
+        found[min(depth, RINGS)] = (before[0] + pages, before[1] + failed)
+    return replace(section, depths=found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Scale:
     """Rings and dots of a web: the deepest ring, and how large a dot of so many pages is."""
@@ -135,7 +146,7 @@ def _room(depth: int, deepest: int, spokes: int) -> float:
 
 def web_of(sections: Sequence[Section], selected: str | None, links: Mapping[str, int] | None) -> Web:
     """The web of the largest sections. `links`: how many lead from the selected one, by `host/first`."""
-    shown = list(sections[:SPOKES])
+    shown = [_folded(each) for each in sections[:SPOKES]]
     scale = _scale_of(shown)
     angles = [2 * math.pi * at / max(1, len(shown)) - math.pi / 2 for at in range(len(shown))]
     spokes = tuple(
@@ -241,7 +252,7 @@ def _dot(section: Section, depth: int, angle: float, scale: _Scale) -> Dot:
         y,
         round(radius, 1),
         round(min(radius, scale.radius(failed)), 1) if is_failing else 0.0,
-        f"{section.name}, depth {depth}: {many(pages, 'page')}, {number(failed)} failed",
+        f"{shortened(section.name, LONGEST)}, depth {depth}{' or more' if depth == RINGS else ''}: {many(pages, 'page')}, {number(failed)} failed",
     )
 
 

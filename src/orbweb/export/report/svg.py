@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from orbweb.export.report.markup import Markup, element, joined
 from orbweb.export.report.pictures import Thread
-from orbweb.export.report.site_map import CENTRE, TREE_WIDTH, VIEW, Dot, Spoke, Tree, TreeRow, Web
+from orbweb.export.report.site_map import CENTRE, TREE_WIDTH, VIEW, Spoke, Tree, TreeRow, Web
 from orbweb.export.report.texts import many, number
 
 FONT = "system-ui, sans-serif"
@@ -65,7 +65,7 @@ def web(value: Web, href: Href | None = None) -> Markup:
         element("text", str(depth), class_="depth", x=x, y=y, fill="#6b675d", text_anchor="middle")
         for _, depth, x, y in value.rings
     ]
-    dots = [_dot(dot, selected=spoke.selected) for spoke in value.spokes for dot in spoke.dots]
+    dots = [_dots(each) for each in value.spokes]
     centre = element("circle", class_="dot selected", cx=f"{CENTRE:g}", cy=f"{CENTRE:g}", r=9, fill="#0a6670")
     labels = [_label(each, href) for each in value.spokes]
     return element(
@@ -87,19 +87,15 @@ def web(value: Web, href: Href | None = None) -> Markup:
     )
 
 
-def _dot(dot: Dot, *, selected: bool) -> Markup:
-    place = {"cx": dot.x, "cy": dot.y}
-    pages = element(
-        "circle",
-        element("title", dot.title),
-        class_="dot selected" if selected else "dot",
-        **place,
-        r=dot.radius,
-        fill="#0a6670" if selected else "#7fb3b8",
-    )
-    if not dot.failing:
-        return pages
-    return joined([pages, element("circle", class_="failing", **place, r=dot.failing, fill="#b3261e")])
+def _dots(spoke: Spoke) -> Markup:
+    """The dots of a section, and above them those of what failed."""
+    pages = [
+        element("circle", element("title", each.title), cx=each.x, cy=each.y, r=each.radius) for each in spoke.dots
+    ]
+    failing = [element("circle", cx=each.x, cy=each.y, r=each.failing) for each in spoke.dots if each.failing]
+    kind, colour = ("dot selected", "#0a6670") if spoke.selected else ("dot", "#7fb3b8")
+    above = [element("g", *failing, class_="failing", fill="#b3261e")] if failing else []
+    return joined([element("g", *pages, class_=kind, fill=colour), *above])
 
 
 def _label(spoke: Spoke, href: Href | None) -> Markup:

@@ -1013,6 +1013,7 @@ FROM urls WHERE run_id = :run_id AND state = 'queued' GROUP BY host ORDER BY COU
 -- name: sections_of
 -- Pages and failures of a run by the first two segments of their path and by depth.
 -- `SUBSTR` of a key after its host begins with a slash; a query does not belong to a segment.
+-- A map counts pages and failures by the first two segments of their path, without a query, and by depth.
 WITH
     settled AS (
         SELECT SUBSTR(urls.key, INSTR(urls.key, '://') + 3) AS rest, visits.depth, visits.role,
