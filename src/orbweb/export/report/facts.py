@@ -300,11 +300,12 @@ def _failures(db: Queries, run_id: int) -> tuple[KindFailures, ...]:
     """By kind and host, the most frequent first. The first of each host are named, as long as there is room."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[tuple[str, str], list[_Failed]] = defaultdict(list)
-    for number, _, url, kind, status, error, *_rest in db.each("failure_rows", run_id=run_id):
-        host = host_of(url)
-        counts[kind][host] += 1
-        if len(first[kind, host]) < EXAMPLES:
-            first[kind, host].append(_Failed(number, url, f"HTTP {status}" if status else error))
+    for each in reports.failures(db, run_id):
+        host = host_of(each.url)
+        counts[each.kind][host] += 1
+        if len(first[each.kind, host]) < EXAMPLES:
+            reason = f"HTTP {each.status}" if each.status else each.reason
+            first[each.kind, host].append(_Failed(each.url_id, each.url, reason))
     kinds = sorted(counts.items(), key=lambda each: (-each[1].total(), each[0]))[:KINDS]
     shown = {kind: sorted(hosts.items(), key=lambda each: (-each[1], each[0]))[:HOSTS] for kind, hosts in kinds}
     named = list(
