@@ -244,6 +244,7 @@ def shortened(name: str, most: int) -> str:
 
 def _dot(section: Section, depth: int, angle: float, scale: _Scale) -> Dot:
     pages, failed = section.depths[depth]
+    deep = f"{depth} or more" if depth == RINGS else str(depth)
     radius = scale.radius(pages)
     x, y = _at(angle, scale.ring(depth))
     is_failing = failed and failed >= FAILING * (pages + failed)
@@ -252,7 +253,7 @@ def _dot(section: Section, depth: int, angle: float, scale: _Scale) -> Dot:
         y,
         round(radius, 1),
         round(min(radius, scale.radius(failed)), 1) if is_failing else 0.0,
-        f"{shortened(section.name, LONGEST)}, depth {depth}{' or more' if depth == RINGS else ''}: {many(pages, 'page')}, {number(failed)} failed",
+        f"{shortened(section.name, LONGEST)}, depth {deep}: {many(pages, 'page')}, {number(failed)} failed",
     )
 
 
@@ -277,7 +278,7 @@ def _curves(
         end = _at(places[key][0], _ring_radius(places[key][1], deepest))
         path = f"M{begin[0]} {begin[1]}Q{CENTRE} {CENTRE} {end[0]} {end[1]}"
         width = round(1 + 4 * math.sqrt(count / most), 1)
-        curves.append(LinkCurve(path, width, f"{number(count)} links to {names[key]}"))
+        curves.append(LinkCurve(path, width, f"{number(count)} links to {shortened(names[key], LONGEST)}"))
     return tuple(curves)
 
 
