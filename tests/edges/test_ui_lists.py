@@ -45,8 +45,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningS
         seeds = [third.url, f"{third.url}broken", f"{third.url}busy"]
         near = StaticSite(
             {
-                "/": html("<a href='/a'>a</a><a href='/b'>b</a>"),
+                "/": html("<a href='/a'>a</a><a href='/b'>b</a><a href='/again'>a</a>"),
                 "/a": html(f"<p>{NEAR} one</p>"),
+                "/again": html(f"<p>{NEAR} one</p>"),
                 "/b": html(f"<p>{NEAR} two</p>"),
             }
         )
@@ -171,3 +172,13 @@ def test_near_duplicates_are_the_groups_of_the_library(crawled: tuple[RunningSer
     wait_until(lambda: "2 pages of 3 in 1 group" in page(server, "/p/near/runs/latest/near"))
     assert "/p/near/runs/latest/near" in page(server, "/p/near/runs/latest/pages")
     assert server.send("GET", "/p/site/runs/1/near.csv").status_code == 200
+
+
+def test_an_alternate_names_its_page_and_not_itself(crawled: tuple[RunningServer, Path]) -> None:
+    server, workspace = crawled
+    (one,) = (each for each in orbweb.open(workspace).pages("near") if each.alternates)
+    (other,) = one.alternates
+    for url, shown in ((one.url, other), (other, one.url)):
+        wait_until(lambda url=url: "Alternates" in page(server, f"/p/near/runs/1/page?url={url}"))
+        panel = page(server, f"/p/near/runs/1/page?url={url}").partition("Alternates")[2]
+        assert re.findall(r'title="(http[^"]*)"', panel) == [shown]

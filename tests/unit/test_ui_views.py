@@ -318,6 +318,8 @@ def test_the_beginning_of_a_long_text_ends_with_a_whole_block() -> None:
     inside = beginning_of(text, text.index("more") + 2)
     assert inside.count("```") == 2, "code that was cut is closed"
     assert len(beginning_of("x" * 1000, 10)) == 11
+    long_list = "# Contents\n\n" + "- one more\n" * 100
+    assert len(beginning_of(long_list, 500)) in range(480, 502), "one block of almost the whole text is cut"
 
 
 def test_images_become_links_and_headings_lose_their_signs() -> None:

@@ -56,12 +56,12 @@ def _image(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: An
 
 
 def beginning_of(text: str, most: int) -> str:
-    """As many whole blocks of a text as fit into so many characters. A longer block is cut, code that goes on is
-    closed."""
+    """As many whole blocks of a text as fit into so many characters. A block that is longer than half of them is
+    cut at a line, code that goes on is closed."""
     if len(text) <= most:
         return text
-    end = text.rfind("\n\n", 0, most)
-    kept = text[: end if end > 0 else most]
+    ends = (text.rfind("\n\n", most // 2, most), text.rfind("\n", most // 2, most), most)
+    kept = text[: next(end for end in ends if end > 0)]
     open_fence = ""
     for line in kept.splitlines():
         fence = _fence_of(line)

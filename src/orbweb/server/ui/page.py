@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from orbweb.app import UrlDetails
+from orbweb.app.results.catalog import UrlLinks
 from orbweb.app.results.listings import UrlCapture
 from orbweb.model import Document
 from orbweb.server.problems import ProblemRaised
@@ -116,6 +117,14 @@ def _word(found: UrlCapture | None, earlier: UrlCapture | None) -> str:
     return "unchanged" if earlier.content_sha256 == found.content_sha256 else "changed"
 
 
+def alternates_of(details: UrlDetails, links: UrlLinks | None) -> list[str]:
+    """The other URLs with the content of this one, its page first."""
+    if links is None:
+        return []
+    others = dict.fromkeys([*([details.primary] if details.primary else []), *links.alternates])
+    return [url for url in others if url != details.url]
+
+
 def _details(served: Services, project: str, run: int | None, url: str) -> UrlDetails:
     found = served.reading.details(project, url, run=run)
     if found is None:
@@ -156,6 +165,7 @@ def page(request: Request, served: Served, project: str, run: str, url: str, tab
         before=steps[at - 1] if at else None,
         after=steps[at + 1] if at + 1 < len(steps) else None,
         links=links,
+        alternates=alternates_of(details, links),
         out=[
             (each.url, f"{each.kind}, nofollow" if each.nofollow else each.kind) for each in details.links[:LINKS]
         ],
