@@ -73,9 +73,9 @@ class Row:
     kilobytes: float
     exact_s: float
 
-    @property
-    def is_met(self) -> bool:
-        return not self.judged or max(self.cold or 0.0, self.warm) <= BAR_MS
+    def is_met(self, judge: str) -> bool:
+        took = self.cpu if judge == "cpu" else max(self.cold or 0.0, self.warm)
+        return not self.judged or took <= BAR_MS
 
 
 def routes(pages: int, deep: str) -> list[Route]:
@@ -117,6 +117,8 @@ def routes(pages: int, deep: str) -> list[Route]:
         Route(f"/search?q={RARE}", "/search"),
         *(Route(f"/p/{PROJECT}/diff/1..2{query}", "/p/{project}/diff/{pair}") for query in ("", "?kind=added")),
         Route(f"/p/{PROJECT}/diff/1..2.json?kind=changed", "/p/{project}/diff/{pair}", is_part=True),
+        Route(f"{RUN}/near", f"{lists}/near"),
+        Route(f"{RUN}/near.json", f"{lists}/near.{{suffix}}", is_part=True),
         *(Route(f"{RUN}/map{query}", f"{lists}/map") for query in ("", "?section=docs3.example.org/section-4")),
         Route(f"{RUN}/map.json", f"{lists}/map.{{suffix}}", is_part=True),
         *(Route(f"{RUN}/page?{url}{tab}", f"{lists}/page") for tab in (
@@ -244,6 +246,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, help="directory in which the workspace is kept for the next time")
     parser.add_argument("--times", type=int, default=7, help="warm requests per list")
     parser.add_argument("--only", default="", help="lists whose path has this text")
+    parser.add_argument(
+        "--judge", choices=("wall", "cpu"), default="wall", help="cpu: where other work keeps the machine busy"
+    )
     parser.add_argument("--no-cold", action="store_true", help="do not start the server anew for every list")
     return parser.parse_args()
 
@@ -291,15 +296,15 @@ def _measure(workspace: Path, options: argparse.Namespace) -> dict[str, Any]:
         begun_mb = server.rss_mb
         for each in wanted:
             rows.append(_row(server, each, cold.get(each.path), options.times))
-            _print(rows[-1])
+            _print(rows[-1], options.judge)
         ended_mb = server.rss_mb
-    slow = [row.path for row in rows if not row.is_met]
+    slow = [row.path for row in rows if not row.is_met(options.judge)]
     return {
         "pages": options.pages,
         "rows": [asdict(row) for row in rows],
         "rss_mb_at_start": round(begun_mb, 1),
         "rss_mb_at_end": round(ended_mb, 1),
-        "goals": [{"goal": "server_ms", "at_most": BAR_MS, "slow": slow, "met": not slow}],
+        "goals": [{"goal": f"server_{options.judge}_ms", "at_most": BAR_MS, "slow": slow, "met": not slow}],
     }
 
 
@@ -328,9 +333,9 @@ def _row(server: Server, route: Route, cold: float | None, times: int) -> Row:
     )
 
 
-def _print(row: Row) -> None:
+def _print(row: Row, judge: str) -> None:
     cold = "" if row.cold is None else f"{row.cold:.1f}"
-    mark = "" if row.is_met else "  SLOW"
+    mark = "" if row.is_met(judge) else "  SLOW"
     print(
         f"{cold:>8} {row.warm:8.1f} {row.worst:8.1f} {row.cpu:8.1f} {row.kilobytes:7.1f} {row.exact_s:8.1f}"
         f"  {row.path}{mark}",

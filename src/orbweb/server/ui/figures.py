@@ -121,10 +121,10 @@ class Figures:
         count: Callable[[], Any],
         *,
         at_work: bool = False,
-        patience_s: float = PATIENCE_S,
+        patience_s: float | None = PATIENCE_S,
     ) -> Any:
         """Any figure; None if it is not known yet. While it is counted again, the one before; `at_work`: it is
-        counted again only after many times as long as that takes."""
+        counted again only after many times as long as that takes. Without a limit, it is waited for."""
         with self._lock:
             figure = self._known.setdefault(key, _Figure())
             self._known.move_to_end(key)
@@ -141,7 +141,7 @@ class Figures:
                 self._counting += 1
         if is_new:
             self._work.put((figure, mark, count))
-        if is_next:
+        if is_next or patience_s is None:
             figure.done.wait(patience_s)
         return figure.value
 

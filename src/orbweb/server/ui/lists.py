@@ -19,6 +19,7 @@ from orbweb.app.pictures import host_of, short_hosts
 from orbweb.app.results.catalog import ListPart, UrlLinks
 from orbweb.app.results.listings import RulePreview
 from orbweb.app.results.pages import PageSummary
+from orbweb.app.results.sections import RunSections
 from orbweb.errors import UsageError
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Services
@@ -75,6 +76,17 @@ class Lists:
             at_work=outline.running,
         )
         return found
+
+    def sections(self, outline: RunOutline) -> RunSections:
+        """A run by sections, when they are known."""
+        found: RunSections | None = self._figures.ask(
+            ("sections", outline.project, outline.run),
+            outline.mark,
+            lambda: self._jobs.reading.sections(outline.project, run=outline.run),
+            at_work=outline.running,
+            patience_s=None,
+        )
+        return found or self._jobs.reading.sections(outline.project, run=outline.run)
 
     def links_of(self, outline: RunOutline, url: str) -> UrlLinks | None:
         found: UrlLinks | None = self._figures.ask(

@@ -18,6 +18,7 @@ from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.figures import figures_of
 from orbweb.server.ui.frame import project_frame, run_path
+from orbweb.server.ui.lists import lists_of
 from orbweb.server.ui.templating import render
 from orbweb.server.ui.twins import twin
 
@@ -164,12 +165,12 @@ def picture(
 
 
 @router.get("/p/{project}/runs/{run}/map.{suffix}")
-def rows(served: Served, project: str, run: str, suffix: str, by: str = "path") -> Response:
+def rows(request: Request, served: Served, project: str, run: str, suffix: str, by: str = "path") -> Response:
     """The table of the map."""
     if suffix not in ("json", "csv"):
         raise UsageError(f"a map has no form {suffix!r}; choose svg, json or csv")
     outline = served.jobs.outline(project, run=number_of(run))
-    parts = served.reading.sections(project, run=outline.run).parts if outline.run is not None else ()
+    parts = lists_of(request).sections(outline).parts if outline.run is not None else ()
     found = [_row(each) for each in sections_of(parts, by_host=by == "host")]
     return twin(found, suffix, f"{texts.segment(project)}-map")
 
