@@ -130,9 +130,15 @@ def test_runs_that_cannot_be_compared_say_so(crawled: tuple[Browser, Path, Runni
     assert "has no run 99" in browser.get("/p/larder/diff/1..99", status=409)
 
 
+def searched(browser: Browser, path: str) -> str:
+    """A page of hits, when they are known."""
+    wait_until(lambda: "data-counting" not in browser.get(path))
+    return browser.get(path)
+
+
 def test_search_marks_the_words_and_escapes_the_rest(crawled: tuple[Browser, Path, RunningServer]) -> None:
     browser, workspace, _ = crawled
-    page = browser.get("/p/larder/runs/latest/search?q=journal+-edition")
+    page = searched(browser, "/p/larder/runs/latest/search?q=journal+-edition")
     hits = orbweb.open(workspace).search("larder", "journal -edition")
     assert page.count('class="hit"') == len(hits) > 0
     assert "<mark>journal</mark>" in page
@@ -140,8 +146,8 @@ def test_search_marks_the_words_and_escapes_the_rest(crawled: tuple[Browser, Pat
     assert "&lt;script&gt;" in page
     rows = browser.http.get("/p/larder/runs/latest/search.json", params={"q": "journal -edition"}).json()
     assert [each["url"] for each in rows] == [each.url for each in hits]
-    assert "No page has all of this." in browser.get("/p/larder/runs/1/search?q=nothingofthesort")
-    assert '<a href="/p/larder/runs/latest/search?q=journal">larder</a>' in browser.get("/search?q=journal")
+    assert "No page has all of this." in searched(browser, "/p/larder/runs/1/search?q=nothingofthesort")
+    assert '<a href="/p/larder/runs/latest/search?q=journal">larder</a>' in searched(browser, "/search?q=journal")
 
 
 def test_settings_show_where_each_value_comes_from(crawled: tuple[Browser, Path, RunningServer]) -> None:
@@ -200,6 +206,29 @@ def test_an_export_is_a_job_with_a_file(crawled: tuple[Browser, Path, RunningSer
     assert found.headers["content-disposition"] == 'attachment; filename="larder-run-2.zip"'
     assert zipfile.ZipFile(io.BytesIO(found.content)).namelist()
     assert browser.post("/p/larder/exports", {"to": "files", "run": "2"}).status_code == 422
+
+
+def test_a_report_is_downloaded_like_an_export(crawled: tuple[Browser, Path, RunningServer]) -> None:
+    browser, workspace, server = crawled
+    assert '<a class="button" href="/p/larder/exports?to=report">Report</a>' in browser.get("/p/larder")
+    assert re.search(r'value="report" checked', browser.get("/p/larder/exports?to=report"))
+    job = server.post("/projects/larder/exports", {"to": "report", "run": 1}, status=202)
+    assert server.ended(job["id"])["state"] == "completed"
+    found = browser.http.get(f"/p/larder/exports/{job['id']}/file")
+    assert found.headers["content-disposition"] == 'attachment; filename="larder-run-1.html"'
+    stream = io.BytesIO()
+    orbweb.open(workspace).write_report("larder", out=stream, run=1)
+    assert found.content == stream.getvalue()
+
+
+def test_only_an_export_that_waits_can_be_cancelled(crawled: tuple[Browser, Path, RunningServer]) -> None:
+    browser, _, server = crawled
+    job = server.post("/projects/larder/exports", {"to": "csv"}, status=202)["id"]
+    server.ended(job)
+    assert browser.post(f"/p/larder/exports/{job}/cancel", {}).status_code == 409
+    crawl = next(each["id"] for each in server.get("/jobs")["items"] if each["kind"] == "crawl")
+    assert browser.post(f"/p/larder/exports/{crawl}/cancel", {}).status_code == 404
+    assert browser.http.get(f"/p/larder/exports/{crawl}/file").status_code == 404
 
 
 def test_a_token_is_shown_once_and_can_be_revoked(crawled: tuple[Browser, Path, RunningServer]) -> None:

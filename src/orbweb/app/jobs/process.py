@@ -25,6 +25,7 @@ from orbweb.app.export import export
 from orbweb.app.jobs.records import CrawlOrder, JobKind, JobState, crawl_order, export_order
 from orbweb.app.jobs.remote import remote_request
 from orbweb.app.options import options_of
+from orbweb.app.report import write_report
 from orbweb.app.results.crawls import crawl_result
 from orbweb.config import schema
 from orbweb.engine.control import Command
@@ -39,7 +40,8 @@ from orbweb.store.server_rows import JobRow, ServerStore
 
 ROLE = "job"
 EXPORTS = "exports"
-EXTENSIONS = {"zip": "zip", "jsonl": "jsonl", "csv": "csv"}
+REPORT = "report"
+EXTENSIONS = {"zip": "zip", "jsonl": "jsonl", "csv": "csv", REPORT: "html"}
 """The formats of exports that are one file, which can be downloaded."""
 COUNT_S = 0.5
 
@@ -178,8 +180,11 @@ def _export(workspace: OpenWorkspace, store: ServerStore, job: JobRow, project: 
             counted_at = time.monotonic()
             store.count_job(job.id, done, total)
 
-    done = export(
-        workspace, project.name, Format(order.to), workspace.path / name, order.run, raw=False, on_progress=count
-    )
-    store.count_job(job.id, done.pages, done.pages)
-    return {"file": name, "pages": done.pages, "bytes": os.stat(workspace.path / name).st_size}  # noqa: PTH116
+    path = workspace.path / name
+    if order.to == REPORT:
+        pages = write_report(workspace, project.name, path, order.run).pages
+    else:
+        form = Format(order.to)
+        pages = export(workspace, project.name, form, path, order.run, raw=False, on_progress=count).pages
+    store.count_job(job.id, pages, pages)
+    return {"file": name, "pages": pages, "bytes": os.stat(workspace.path / name).st_size}  # noqa: PTH116

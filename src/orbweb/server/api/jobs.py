@@ -23,7 +23,7 @@ JOB = {200: {"model": shape(ServerJob)}}
 class ExportBody(TypedDict):
     """A format and, by its number, a run."""
 
-    to: Literal["zip", "jsonl", "csv"]
+    to: Literal["zip", "jsonl", "csv", "report"]
     run: NotRequired[int | None]
     __pydantic_config__ = STRICT  # type: ignore[misc]
 

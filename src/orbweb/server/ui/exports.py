@@ -25,6 +25,7 @@ FORMATS = (
     ("zip", "zip", "Markdown files in folders, as the site has them"),
     ("jsonl", "JSON lines", "one page per line, with its Markdown and metadata"),
     ("csv", "CSV", "one row per page, for a spreadsheet"),
+    ("report", "Report", "the run as one HTML file, to read, print or send"),
 )
 STATES = {
     JobState.QUEUED: "waiting",
@@ -52,6 +53,7 @@ class ExportRow:
     file: str | None
     size: int | None
     active: bool
+    cancel: str | None
 
 
 def export_row(job: ServerJob, path: str, size: int | None, at: datetime) -> ExportRow:
@@ -70,6 +72,7 @@ def export_row(job: ServerJob, path: str, size: int | None, at: datetime) -> Exp
         file=f"{path}/exports/{job.id}/file" if size is not None else None,
         size=size,
         active=job.state in (JobState.QUEUED, JobState.RUNNING),
+        cancel=f"{path}/exports/{job.id}/cancel" if job.state is JobState.QUEUED else None,
     )
 
 
@@ -115,12 +118,26 @@ def start(request: Request, served: Served, project: str) -> Response:
     )
 
 
+def _job(served: Services, project: str, number: int) -> ServerJob:
+    found = served.jobs.job(number)
+    if found.project_id != served.jobs.project(project).id or found.kind is not JobKind.EXPORT:
+        raise ProblemRaised(404, "unknown_id", f"project {project!r} has no export with the id {number}")
+    return found
+
+
+@router.post("/p/{project}/exports/{number}/cancel")
+def cancel(served: Served, project: str, number: int) -> Response:
+    """Take an export out of the queue."""
+    job = served.jobs.cancel(_job(served, project, number).id)
+    return done(
+        f"{project_path(project)}/exports",
+        Toast(f"The {job.request['to']} of run {job.request['run']} is cancelled"),
+    )
+
+
 @router.get("/p/{project}/exports/{number}/file")
 def download(served: Served, project: str, number: int) -> Response:
-    found = served.jobs.job(number)
-    known = served.jobs.project(project)
-    if found.project_id != known.id:
-        raise ProblemRaised(404, "unknown_id", f"project {project!r} has no export with the id {number}")
+    found, known = _job(served, project, number), served.jobs.project(project)
     path = served.jobs.exported_file(found)
     return FileResponse(
         path,
