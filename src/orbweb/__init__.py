@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         UrlSample,
         Workspace,
         WorkspaceDamage,
+        WrittenReport,
     )
     from orbweb.errors import (
         Busy,
@@ -214,6 +215,7 @@ __all__ = [
     "Visit",
     "Workspace",
     "WorkspaceDamage",
+    "WrittenReport",
     "__version__",
     "acrawl",
     "afetch",
@@ -246,7 +248,7 @@ _HOMES = {
             "UnextractedPage",
             "UrlDetails",
         ),
-        *("UrlExplanation", "UrlSample", "Workspace", "WorkspaceDamage"),
+        *("UrlExplanation", "UrlSample", "Workspace", "WorkspaceDamage", "WrittenReport"),
     ),
     "errors": (
         *(

@@ -342,6 +342,11 @@ CASES = {
         lambda s, _: s.export("site", to="csv", out=s.path.parent / "pages.csv"),
         ("export", "site", "--to", "csv", "--out", "HOME/pages.csv"),
     ),
+    "report": Case(
+        "write_report",
+        lambda s, _: s.write_report("site", out=s.path.parent / "report.html"),
+        ("report", "site", "--out", "HOME/report.html"),
+    ),
     "extract": Case("extract", lambda s, _: s.extract("site", everything=True), ("extract", "site", "--all")),
     "replay": Case("replay", lambda s, _: s.replay("site", verify=True), ("replay", "site", "--verify")),
     "import": Case(

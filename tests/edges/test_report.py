@@ -20,18 +20,18 @@ from orbweb.export.report.facts import (
     ChangeKind,
     Changes,
     Counted,
-    Failure,
     HostFailures,
     KindFailures,
-    ListedPage,
-    RunFacts,
+    ReportedFailure,
+    ReportedPage,
+    ReportFacts,
     Skipped,
     Warned,
 )
 from orbweb.export.report.markup import Markup, element
 from orbweb.export.report.page import STYLE, drawn
 from orbweb.export.report.pictures import thread_of
-from orbweb.export.report.sections import Child, Section
+from orbweb.export.report.sections import Child, MapSection
 from servers.site import Answer, Request, html, serve
 
 HOSTILE = "</title><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -180,7 +180,7 @@ def test_wrong_places_are_refused(made: tuple[Cli, Path, str], tmp_path: Path) -
     assert "has no run 9" in cli("report", "larder", "--out", str(tmp_path / "r.html"), "--run", "9").ok(2).err
 
 
-def largest() -> RunFacts:
+def largest() -> ReportFacts:
     """The facts of a run that has as much of everything as is kept, in the longest texts."""
     text, url = '"&<' * 3_000, f"https://{'h' * 200}.example/" + "&" * 12
     many = 1_234_567
@@ -193,12 +193,12 @@ def largest() -> RunFacts:
     base = {"url": url, "scope": url, "pages": 1, "alternates": 0, "problem": text}
     numbers = {**run, **dict.fromkeys(counts, many), "tokenizer": "estimate", "bases": [base] * 500}
     depths = dict.fromkeys(range(1_000), (many, many))
-    section = Section("s", text, many, many, depths, (Child(text, 1, 1),))
-    counted, page = Counted(text, many), ListedPage(url, text, many)
-    failure = Failure(url, text, (url,) * report_facts.SOURCES, many)
+    section = MapSection("s", text, many, many, depths, (Child(text, 1, 1),))
+    counted, page = Counted(text, many), ReportedPage(url, text, many)
+    failure = ReportedFailure(url, text, (url,) * report_facts.SOURCES, many)
     hosts = tuple(HostFailures(text, many, (failure,) * report_facts.EXAMPLES) for _ in range(report_facts.HOSTS))
     change = Changed(url, many, many, text)
-    return RunFacts(
+    return ReportFacts(
         project=text,
         numbers=numbers,
         active_at=at,

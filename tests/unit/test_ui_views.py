@@ -15,7 +15,7 @@ from orbweb.server.problems import Problem
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.crawl_form import placed, read
 from orbweb.server.ui.frame import frame_of_project, run_path
-from orbweb.server.ui.live_chart import Window, chart_of
+from orbweb.server.ui.live_chart import ChartWindow, chart_of
 from orbweb.server.ui.live_figures import Point
 from orbweb.server.ui.live_hosts import Note, pace_of, with_notes
 from orbweb.server.ui.markdown import beginning_of, headings_of, to_html
@@ -246,12 +246,12 @@ def test_a_slow_down_is_noted_once() -> None:
 
 def test_a_chart_begins_with_the_first_response_and_says_what_it_shows() -> None:
     points = tuple(Point(200 + at, 4.0, float(at == 2), 10, 20) for at in range(100))
-    chart = chart_of(Window(1, 0.0, 300.0, points, (Note(250.0, "a.test:80", "a.test 429, rate halved"),)))
+    chart = chart_of(ChartWindow(1, 0.0, 300.0, points, (Note(250.0, "a.test:80", "a.test 429, rate halved"),)))
     assert chart.rate.startswith("666.7,"), "nothing is drawn before the first response"
     assert (len(chart.failures), len(chart.times)) == (1, 5)
     assert chart.notes == (833.3,)
     assert "4.0 on average, 4.0 at most; 1 of 100 seconds with failures. a.test 429, rate halved." in chart.label
-    assert chart_of(Window(1, 0.0, 300.0, (), ())).label == "No response yet."
+    assert chart_of(ChartWindow(1, 0.0, 300.0, (), ())).label == "No response yet."
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 22, 23, 24, 500])

@@ -24,7 +24,6 @@ def links_of(workspace: OpenWorkspace, project: str, number: int | None, url: st
     if known is None:
         return UrlLinks((), ())
     found = explain.referrers(workspace.db, run.id, known.id)
-    outcome = workspace.db.one("outcome_of", run_id=run.id, url_id=known.id)
-    content = outcome[6] if outcome else None
+    content = explain.content_of(workspace.db, run.id, known.id)
     others = catalog.alternates(workspace.db, run.id, content) if content else []
     return UrlLinks(tuple((each["url"], each["kind"]) for each in found), tuple(others))

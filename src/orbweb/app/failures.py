@@ -21,9 +21,9 @@ from orbweb.model import FailKind
 from orbweb.parsing.anchors import link_texts
 from orbweb.policy import patterns
 from orbweb.store import runs
-from orbweb.store.queries import linking_pages, reports
+from orbweb.store.queries import failures, linking_pages
+from orbweb.store.queries.failures import Failure, Report
 from orbweb.store.queries.linking_pages import LinkingPage
-from orbweb.store.queries.reports import Failure, Report
 from orbweb.store.runs import Run
 from orbweb.urls import Resolver
 
@@ -87,7 +87,7 @@ def _chosen(workspace: OpenWorkspace, run: Run, wanted: FailureFilter) -> list[F
     host = wanted.host.lower() if wanted.host else None
     return [
         each
-        for each in reports.failures(workspace.db, run.id)
+        for each in failures.failures(workspace.db, run.id)
         if wanted.kind in (None, each.kind) and _is_at(each.key, host) and finds(each.url)
     ]
 

@@ -82,7 +82,7 @@ def _page_row(row: PageColumns, type_of: Callable[[str], str] | None) -> ColumnR
 
 
 @dataclass(slots=True)
-class _Group:
+class _FailedGroup:
     """The failures of a kind at a host."""
 
     count: int = 0
@@ -103,12 +103,12 @@ class FailureGroups:
     """Failures by kind and host. One thread adds, others read what was frozen last."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, str], _Group] = {}
+        self._groups: dict[tuple[str, str], _FailedGroup] = {}
         self.frozen: tuple[FailureGroup, ...] = ()
 
     def add(self, rows: Iterable[FailureColumns]) -> None:
         for row in rows:
-            self._groups.setdefault((row.kind, host_of(row.key)), _Group()).add(row)
+            self._groups.setdefault((row.kind, host_of(row.key)), _FailedGroup()).add(row)
         self.frozen = tuple(
             FailureGroup(
                 kind,

@@ -12,7 +12,7 @@ from orbweb.app.columns import ColumnQuery
 from orbweb.app.directory import OpenWorkspace
 from orbweb.app.reports import PAGE_ORDERS, target_of
 from orbweb.app.results.catalog import ListPart
-from orbweb.app.results.listings import PageList, PageRow, QueueItem, QueueItems, RulePreview, UrlCapture
+from orbweb.app.results.listings import PageRow, QueueItem, QueueItems, ReadPages, RulePreview, UrlCapture
 from orbweb.app.results.record import records
 from orbweb.errors import UsageError, option
 from orbweb.export.csv import row
@@ -42,7 +42,7 @@ class PageFilter:
 
 def pages(
     read: Callable[..., ListPart[PageRow]], project: str, number: int | None, wanted: PageFilter
-) -> PageList:
+) -> ReadPages:
     column = wanted.sort.removeprefix("-")
     if column not in PAGE_ORDERS or wanted.sort == "-place":
         raise UsageError(f"{option('sort')}: {wanted.sort!r} is not an order; choose {', '.join(PAGE_ORDERS)}")
@@ -56,7 +56,7 @@ def pages(
         _count(wanted.limit),
     )
     found = read(project, query, run=number)
-    return PageList(found.run, found.items, _packed([found.next]) if found.next is not None else None)
+    return ReadPages(found.run, found.items, _packed([found.next]) if found.next is not None else None)
 
 
 def queue_items(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orbweb.export.report import svg
 from orbweb.export.report.markup import Markup
 from orbweb.export.report.pictures import Bar, Thread, bars_of, thread_of
-from orbweb.export.report.sections import Section, sections_of, short_hosts
+from orbweb.export.report.sections import MapSection, sections_of, short_hosts
 from orbweb.export.report.site_map import SPOKES, link_counts, tree_of, web_of
 from orbweb.export.report.texts import (
     NOTHING,
@@ -26,8 +26,8 @@ __all__ = [
     "SPOKES",
     "WEB",
     "Bar",
+    "MapSection",
     "Markup",
-    "Section",
     "Thread",
     "bars_of",
     "host_of",

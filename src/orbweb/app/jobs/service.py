@@ -25,7 +25,7 @@ from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
 from orbweb.app.listings import PageFilter
 from orbweb.app.request import name_of, request_of
-from orbweb.app.results.listings import PageList, QueueItems, RulePreview, UrlCapture
+from orbweb.app.results.listings import QueueItems, ReadPages, RulePreview, UrlCapture
 from orbweb.app.results.plans import CrawlPlan, RecrawlPlan
 from orbweb.app.results.record import record, records
 from orbweb.app.results.rules import EffectiveSetting
@@ -352,7 +352,7 @@ class JobService:
 
     # Lists that are read in parts.
 
-    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> PageList:
+    def page_list(self, project: str, wanted: PageFilter, *, run: int | None = None) -> ReadPages:
         """Some of the unique pages of a run, from a key on."""
         return listings.pages(self.lists.page_rows, project, run, wanted)
 

@@ -27,7 +27,7 @@ class PageRow(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class PageList(Record):
+class ReadPages(Record):
     """Some pages of a run."""
 
     run: int

@@ -1,4 +1,4 @@
-"""What a report says of a run: records, read from the store in a few passes.
+"""What a report says of a run: records, read from the store in a few passes. Long: each panel has its record.
 
 Lists are cut where a person stops reading; what is left out is counted.
 """
@@ -12,12 +12,13 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from orbweb.export.report.pictures import Thread, thread_of
-from orbweb.export.report.sections import Section, sections_of
+from orbweb.export.report.sections import MapSection, sections_of
 from orbweb.export.report.texts import host_of
 from orbweb.model import SkipReason
 from orbweb.store import Queries, runs
-from orbweb.store.queries import linking_pages, overview, reports, sections
+from orbweb.store.queries import distributions, failures, linking_pages, overview, reports, sections
 from orbweb.store.queries.diff import Comparison
+from orbweb.store.queries.distributions import PageScale
 from orbweb.store.runs import Project, Run
 
 Report = dict[str, Any]
@@ -78,7 +79,7 @@ class Counted:
     count: int
 
 
-class ListedPage(NamedTuple):
+class ReportedPage(NamedTuple):
     """A page of a ranking; `figure` is bytes, milliseconds or words."""
 
     url: str
@@ -87,7 +88,7 @@ class ListedPage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ReportedFailure:
     """A URL that failed, and the pages that link to it; `sources` of them are named."""
 
     url: str
@@ -102,7 +103,7 @@ class HostFailures:
 
     host: str
     count: int
-    failures: tuple[Failure, ...]
+    failures: tuple[ReportedFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class ReportFacts:
     """Everything that a report shows. `numbers` is the run as `status --json` prints it; `history` are the latest
     runs, with `runs` in all;
     `links` lead out of the largest section, by `host/first`."""
@@ -181,11 +182,11 @@ class RunFacts:
     languages: tuple[Counted, ...]
     lengths: tuple[tuple[int, int], ...]
     depths: tuple[tuple[int, int, int], ...]
-    sections: tuple[Section, ...]
+    sections: tuple[MapSection, ...]
     links: Mapping[str, int]
-    largest: tuple[ListedPage, ...]
-    slowest: tuple[ListedPage, ...]
-    thinnest: tuple[ListedPage, ...]
+    largest: tuple[ReportedPage, ...]
+    slowest: tuple[ReportedPage, ...]
+    thinnest: tuple[ReportedPage, ...]
     failures: tuple[KindFailures, ...]
     skipped: tuple[Skipped, ...]
     changes: Changes | None
@@ -204,7 +205,7 @@ class _Place(NamedTuple):
     failed: int
 
 
-def read(source: ReportSource) -> RunFacts:
+def read(source: ReportSource) -> ReportFacts:
     """The facts of a run."""
     db, run = source.db, source.run
     numbers = reports.run_report(db, run, alive=source.alive)
@@ -213,7 +214,7 @@ def read(source: ReportSource) -> RunFacts:
     skipped = sum(numbers["skipped"].values())
     site = sections_of((_Place(*part) for part in sections.parts(db, run.id)), by_host=False)
     history = tuple(overview.history(db, each, alive=source.alive and each is every[0]) for each in older[:RUNS])
-    return RunFacts(
+    return ReportFacts(
         project=source.project.name,
         numbers=numbers,
         active_at=history[0]["active_at"],
@@ -226,13 +227,13 @@ def read(source: ReportSource) -> RunFacts:
         types=_types(db, run.id),
         page_types=_page_types(source),
         languages=_languages(db, run.id),
-        lengths=tuple(db.all("pages_by_tokens", run_id=run.id)),
-        depths=tuple(db.all("visits_by_depth", run_id=run.id)),
+        lengths=distributions.by_tokens(db, run.id),
+        depths=distributions.by_depth(db, run.id),
         sections=site,
         links=_links(db, run.id, site),
-        largest=_ranking(db, "largest_pages", run.id),
-        slowest=_ranking(db, "slowest_pages", run.id),
-        thinnest=_ranking(db, "thinnest_pages", run.id),
+        largest=_ranking(db, PageScale.LARGEST, run.id),
+        slowest=_ranking(db, PageScale.SLOWEST, run.id),
+        thinnest=_ranking(db, PageScale.THINNEST, run.id),
         failures=_failures(db, run.id),
         skipped=_skipped(db, run.id, numbers["skipped"]),
         changes=_changes(db, run),
@@ -242,7 +243,7 @@ def read(source: ReportSource) -> RunFacts:
     )
 
 
-def _links(db: Queries, run_id: int, site: Sequence[Section]) -> Mapping[str, int]:
+def _links(db: Queries, run_id: int, site: Sequence[MapSection]) -> Mapping[str, int]:
     """Where the pages of the largest section link to."""
     if not site:
         return {}
@@ -251,7 +252,7 @@ def _links(db: Queries, run_id: int, site: Sequence[Section]) -> Mapping[str, in
 
 
 def _statuses(db: Queries, run_id: int) -> tuple[Counted, ...]:
-    rows = db.all("visits_by_status", run_id=run_id)
+    rows = distributions.by_status(db, run_id)
     found = {"no response" if status is None else str(status): count for status, count in rows}
     return _most(Counter(found), STATUSES)
 
@@ -259,7 +260,7 @@ def _statuses(db: Queries, run_id: int) -> tuple[Counted, ...]:
 def _types(db: Queries, run_id: int) -> tuple[Counted, ...]:
     """Visits by media type, without its parameters."""
     found: Counter[str] = Counter()
-    for text, count in db.all("visits_by_content_type", run_id=run_id, count=1000):
+    for text, count in distributions.by_content_type(db, run_id, 1000):
         found[text.partition(";")[0].strip().lower()] += count
     return _most(found, TYPES)
 
@@ -274,18 +275,18 @@ def _most(found: Counter[str], most: int) -> tuple[Counted, ...]:
 def _page_types(source: ReportSource) -> tuple[Counted, ...]:
     if source.page_type is None:
         return ()
-    keys = source.db.each("page_keys", run_id=source.run.id)
-    return _most(Counter(source.page_type(key) for (key,) in keys), TYPES)
+    keys = distributions.page_keys(source.db, source.run.id)
+    return _most(Counter(map(source.page_type, keys)), TYPES)
 
 
 def _languages(db: Queries, run_id: int) -> tuple[Counted, ...]:
-    found = Counter({name or "unknown": count for name, count in db.all("pages_by_language", run_id=run_id)})
+    found = Counter({name or "unknown": count for name, count in distributions.by_language(db, run_id)})
     return _most(found, LANGUAGES)
 
 
-def _ranking(db: Queries, name: str, run_id: int) -> tuple[ListedPage, ...]:
-    rows = db.all(name, run_id=run_id, count=PAGES)
-    return tuple(ListedPage(url, title or "", figure) for url, title, figure in rows)
+def _ranking(db: Queries, scale: PageScale, run_id: int) -> tuple[ReportedPage, ...]:
+    rows = distributions.ranking(db, run_id, scale, PAGES)
+    return tuple(ReportedPage(url, title or "", figure) for url, title, figure in rows)
 
 
 class _Failed(NamedTuple):
@@ -300,7 +301,7 @@ def _failures(db: Queries, run_id: int) -> tuple[KindFailures, ...]:
     """By kind and host, the most frequent first. The first of each host are named, as long as there is room."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[tuple[str, str], list[_Failed]] = defaultdict(list)
-    for each in reports.failures(db, run_id):
+    for each in failures.failures(db, run_id):
         host = host_of(each.url)
         counts[each.kind][host] += 1
         if len(first[each.kind, host]) < EXAMPLES:
@@ -328,15 +329,15 @@ def _failures(db: Queries, run_id: int) -> tuple[KindFailures, ...]:
     )
 
 
-def _of(linked: Mapping[int, Failure], failed: Sequence[_Failed]) -> tuple[Failure, ...]:
+def _of(linked: Mapping[int, ReportedFailure], failed: Sequence[_Failed]) -> tuple[ReportedFailure, ...]:
     return tuple(linked[each.id] for each in failed if each.id in linked)
 
 
-def _linked(db: Queries, run_id: int, named: Sequence[_Failed]) -> dict[int, Failure]:
+def _linked(db: Queries, run_id: int, named: Sequence[_Failed]) -> dict[int, ReportedFailure]:
     """The failures with the pages that link to them, by one pass over the links of the run."""
     found = linking_pages.referrers(db, run_id, [each.id for each in named], SOURCES)
     return {
-        each.id: Failure(
+        each.id: ReportedFailure(
             each.url,
             each.reason,
             tuple(linking_pages.linking_page(db, run_id, number).url for number in found[each.id].ids),
@@ -348,7 +349,7 @@ def _linked(db: Queries, run_id: int, named: Sequence[_Failed]) -> dict[int, Fai
 
 def _skipped(db: Queries, run_id: int, counts: Mapping[str, int]) -> tuple[Skipped, ...]:
     rules: dict[str, list[Counted]] = defaultdict(list)
-    for reason, rule, count in db.all("skip_rules", run_id=run_id, count=RULES):
+    for reason, rule, count in distributions.skip_rules(db, run_id, RULES):
         rules[reason].append(Counted(rule or "", count))
     ranked = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     return tuple(Skipped(reason, count, tuple(rules[reason])) for reason, count in ranked)
@@ -384,25 +385,25 @@ def _warnings(source: ReportSource, numbers: Report) -> Iterator[Warned]:
     db, run = source.db, source.run.id
     if numbers["state"] != "completed":
         yield Warned(numbers["queued"], "URL", "still queued; the numbers are those so far", ())
-    empty = [(base["url"],) for base in numbers["bases"] if base["problem"]]
+    empty = [base["url"] for base in numbers["bases"] if base["problem"]]
     yield _named("base URL", "without a page", iter(empty))
     count, examples = source.shells
     yield Warned(count, "page", "with almost no text without JavaScript", examples)
-    truncated = db.each("truncated_visits", run_id=run)
+    truncated = distributions.truncated(db, run)
     yield _named("response", "cut off: the compressed body ends too early", truncated)
-    yield _named("page", "with more links than are read", db.each("cut_visits", run_id=run))
-    near = db.each("visits_larger_than", run_id=run, bytes=int(source.max_bytes * NEAR))
+    yield _named("page", "with more links than are read", distributions.with_cut_links(db, run))
+    near = distributions.larger_than(db, run, int(source.max_bytes * NEAR))
     yield _named("response", "near the limit of fetch.max_bytes", near)
-    unsure = db.value("unsure_pages", run_id=run, confidence=UNSURE)
+    unsure = distributions.unsure(db, run, UNSURE)
     yield Warned(unsure, "page", "of which the main content was hard to tell", ())
     for reason, text in LIMITS.items():
         yield Warned(numbers["skipped"].get(reason, 0), "URL", text, ())
 
 
-def _named(noun: str, text: str, rows: Iterator[tuple[Any, ...]]) -> Warned:
+def _named(noun: str, text: str, urls: Iterator[str]) -> Warned:
     count = 0
     examples: list[str] = []
-    for (url,) in rows:
+    for url in urls:
         count += 1
         if len(examples) < EXAMPLES:
             examples.append(url)

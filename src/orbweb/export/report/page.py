@@ -11,7 +11,7 @@ from urllib.parse import quote
 from orbweb.export.report import panels as draw
 from orbweb.export.report import svg
 from orbweb.export.report.components import badge, count, cut
-from orbweb.export.report.facts import RunFacts
+from orbweb.export.report.facts import ReportFacts
 from orbweb.export.report.markup import Markup, element, joined
 from orbweb.export.report.texts import in_full, many, number, short, size, took
 
@@ -23,7 +23,7 @@ MARK = (
 )
 
 
-def drawn(facts: RunFacts, version: str) -> str:
+def drawn(facts: ReportFacts, version: str) -> str:
     """The document."""
     panels = list(_panels(facts))
     nav = element(
@@ -38,7 +38,7 @@ def drawn(facts: RunFacts, version: str) -> str:
     return f"<!doctype html>\n{element('html', _head(title, version), body, lang='en')}\n"
 
 
-def _hosts(facts: RunFacts) -> set[str]:
+def _hosts(facts: ReportFacts) -> set[str]:
     """The hosts of a run; one that all URLs share is not shown with each."""
     failed = {host.host for kind in facts.failures for host in kind.hosts}
     return failed | {each.key.partition("/")[0] for each in facts.sections}
@@ -78,18 +78,18 @@ def _mark(pixels: int, stroke: str = "currentColor", xmlns: str | None = None) -
     )
 
 
-def _top(facts: RunFacts) -> Markup:
+def _top(facts: ReportFacts) -> Markup:
     brand = element("span", _mark(22), "orbweb", class_="brand")
     return element("header", brand, element("span", in_full(facts.active_at), class_="faint"))
 
 
-def _foot(facts: RunFacts, version: str) -> Markup:
+def _foot(facts: ReportFacts, version: str) -> Markup:
     return element(
         "footer", f"orbweb {version}. As of {in_full(facts.active_at)}, when this run last did something."
     )
 
 
-def _panels(facts: RunFacts) -> Iterator[tuple[str, str, Markup]]:
+def _panels(facts: ReportFacts) -> Iterator[tuple[str, str, Markup]]:
     """Name, title and content of each part that has something to show."""
     if any(each.count for each in facts.warnings):
         yield "look", "Wants a look", draw.warned(facts)
@@ -111,7 +111,7 @@ def _panels(facts: RunFacts) -> Iterator[tuple[str, str, Markup]]:
 # The beginning: what the run is, and the books.
 
 
-def _summary(facts: RunFacts) -> Markup:
+def _summary(facts: ReportFacts) -> Markup:
     now = facts.numbers
     skipped = sum(now["skipped"].values())
     title = element(
@@ -137,7 +137,7 @@ def _summary(facts: RunFacts) -> Markup:
     return joined([title, sentence, _books(facts)])
 
 
-def _books(facts: RunFacts) -> Markup:
+def _books(facts: ReportFacts) -> Markup:
     """What adds up: discovered and visited."""
     now = facts.numbers
     states = [

@@ -26,13 +26,13 @@ from orbweb.export.report.facts import (
     ChangeKind,
     Counted,
     KindFailures,
-    ListedPage,
-    RunFacts,
+    ReportedPage,
+    ReportFacts,
     Warned,
 )
 from orbweb.export.report.markup import Markup, element, escaped, joined
 from orbweb.export.report.pictures import Thread, bars_of, thread_of
-from orbweb.export.report.sections import Section
+from orbweb.export.report.sections import MapSection
 from orbweb.export.report.site_map import LINKS, SPOKES, link_counts, web_of
 from orbweb.export.report.texts import in_full, many, number, size, took, words
 
@@ -42,7 +42,7 @@ SETTINGS = 30
 COMMAND = 4_000
 
 
-def warned(facts: RunFacts) -> Markup:
+def warned(facts: ReportFacts) -> Markup:
     return panel("look", "Wants a look", "", element("ul", *map(_warning, facts.warnings), class_="warnings"))
 
 
@@ -55,7 +55,7 @@ def _warning(warned: Warned) -> str:
     return element("li", element("b", many(warned.count, warned.noun)), f" {cut(warned.text)}", *below, rest)
 
 
-def failed(facts: RunFacts) -> Markup:
+def failed(facts: ReportFacts) -> Markup:
     left = facts.numbers["failed"] - sum(each.count for each in facts.failures)
     hint = "by kind and host, with the pages that link to each URL"
     return panel("failed", "Failed", hint, *map(_kind, facts.failures), more(left, "failures of other kinds"))
@@ -78,7 +78,7 @@ def _kind(kind: KindFailures) -> Markup:
     return panel_part(title, table(heads, rows, "failures"), more(kind.hosts_left, "hosts"))
 
 
-def runs(facts: RunFacts) -> Markup:
+def runs(facts: ReportFacts) -> Markup:
     rows: list[list[Cell]] = []
     for run in facts.history:
         rows.append(_run_row(run))
@@ -138,7 +138,7 @@ def _crawl_row(crawl: Mapping[str, Any]) -> list[Cell]:
     ]
 
 
-def _bases(facts: RunFacts) -> Markup:
+def _bases(facts: ReportFacts) -> Markup:
     found = facts.numbers["bases"]
     shown = sorted(found, key=lambda each: -each["pages"])[:BASES]
     rows: list[list[Cell]] = [
@@ -155,7 +155,7 @@ def _bases(facts: RunFacts) -> Markup:
     return panel_part("Base URLs", table(heads, rows, "bases"), left)
 
 
-def changes(facts: RunFacts) -> Markup:
+def changes(facts: ReportFacts) -> Markup:
     found = facts.changes
     if found is None:
         return escaped("")
@@ -199,7 +199,7 @@ def _lines(change: Changed) -> Markup:
     return joined([added, " ", element("span", f"\N{MINUS SIGN}{number(change.removed)}", class_="red")])
 
 
-def site(facts: RunFacts) -> Markup:
+def site(facts: ReportFacts) -> Markup:
     """The map and the same numbers as a table."""
     every = facts.sections
     first = every[0]
@@ -218,7 +218,7 @@ def site(facts: RunFacts) -> Markup:
     return panel("map", "Map", cut(text, 160), element("div", figure, beside, class_="map"))
 
 
-def _links(facts: RunFacts) -> list[tuple[str, int]]:
+def _links(facts: ReportFacts) -> list[tuple[str, int]]:
     """The sections that get most links from the largest one."""
     names = {each.key: each.name for each in facts.sections}
     first = facts.sections[0].key
@@ -226,7 +226,7 @@ def _links(facts: RunFacts) -> list[tuple[str, int]]:
     return [(names[key], each) for key, each in found if key != first][:LINKS]
 
 
-def _section(section: Section, share: float, *, chosen: bool) -> list[Cell]:
+def _section(section: MapSection, share: float, *, chosen: bool) -> list[Cell]:
     return [
         (cut(section.name, 60), "mono"),
         (svg.bar(share, "" if chosen else "other"), "bar wide"),
@@ -235,7 +235,7 @@ def _section(section: Section, share: float, *, chosen: bool) -> list[Cell]:
     ]
 
 
-def responses(facts: RunFacts) -> Markup:
+def responses(facts: ReportFacts) -> Markup:
     now = facts.numbers
     reused = now["reused"]
     hint = (
@@ -249,7 +249,7 @@ def responses(facts: RunFacts) -> Markup:
     return panel("responses", "Responses", hint, element("div", *parts, class_="parts"))
 
 
-def pages(facts: RunFacts) -> Markup:
+def pages(facts: ReportFacts) -> Markup:
     lengths = [Counted(_length(least), pages) for least, pages in facts.lengths]
     parts = [bars("Tokens", lengths, "Tokens of a page"), bars("Language", facts.languages, "Language")]
     if facts.page_types:
@@ -279,7 +279,7 @@ def _milliseconds(value: int) -> str:
     return f"{value / 1000:.1f} s" if value >= 1000 else f"{value} ms"
 
 
-def _ranking(title: str, found: tuple[ListedPage, ...], head: str, text: Callable[[int], str]) -> Markup:
+def _ranking(title: str, found: tuple[ReportedPage, ...], head: str, text: Callable[[int], str]) -> Markup:
     rows: list[list[Cell]] = [
         [
             (joined([element("span", cut(each.title), class_="title"), url(each.url)]), ""),
@@ -292,7 +292,7 @@ def _ranking(title: str, found: tuple[ListedPage, ...], head: str, text: Callabl
     )
 
 
-def skipped(facts: RunFacts) -> Markup:
+def skipped(facts: ReportFacts) -> Markup:
     rows: list[list[Cell]] = []
     for each in facts.skipped:
         for at, rule in enumerate(each.rules or (Counted("", each.count),)):
@@ -313,7 +313,7 @@ def skipped(facts: RunFacts) -> Markup:
     return panel("skipped", "Skipped", "with the rules that decided most of them", table(heads, rows))
 
 
-def settings(facts: RunFacts) -> Markup:
+def settings(facts: ReportFacts) -> Markup:
     rows: list[list[Cell]] = [
         [(element("code", cut(key, 60)), ""), (element("code", cut(value, 60)), ""), (cut(source, 60), "ink2")]
         for key, value, source in facts.settings[:SETTINGS]

@@ -11,7 +11,7 @@ _NAMES = {"other": "other visited"}
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PicturePart:
     """A part of a thread: where it begins and how wide it is, and what it counts."""
 
     name: str
@@ -25,7 +25,7 @@ class Part:
 class Thread:
     """A run in one line: discovered = pages + other visited + failed + queued + skipped."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PicturePart, ...]
 
     @property
     def label(self) -> str:
@@ -47,7 +47,9 @@ def thread_of(visited: int, failed: int, queued: int, skipped: int, *, pages: in
     parts, start = [], 0
     for name in PARTS:
         count = counts[name]
-        parts.append(Part(name, _NAMES.get(name, name), count, _percent(start, whole), _percent(count, whole)))
+        parts.append(
+            PicturePart(name, _NAMES.get(name, name), count, _percent(start, whole), _percent(count, whole))
+        )
         start += count
     return Thread(tuple(parts))
 

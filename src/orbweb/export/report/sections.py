@@ -41,7 +41,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MapSection:
     """A section: its key as `host/first`, its name, and its pages and failures by depth."""
 
     key: str
@@ -52,7 +52,7 @@ class Section:
     children: tuple[Child, ...]
 
 
-def sections_of(parts: Iterable[Part], *, by_host: bool) -> tuple[Section, ...]:
+def sections_of(parts: Iterable[Part], *, by_host: bool) -> tuple[MapSection, ...]:
     """The sections of a run, the largest first. By path, those of several hosts with the same path have the host
     in their name."""
     every = list(parts)
@@ -97,7 +97,7 @@ def first_of(path: str) -> str:
     return f"/{first}" if slash else ROOT
 
 
-def _section(key: str, name: str, parts: Sequence[Part], *, by_host: bool) -> Section:
+def _section(key: str, name: str, parts: Sequence[Part], *, by_host: bool) -> MapSection:
     depths: dict[int, tuple[int, int]] = {}
     pages: Counter[str] = Counter()
     failed: Counter[str] = Counter()
@@ -116,7 +116,7 @@ def _section(key: str, name: str, parts: Sequence[Part], *, by_host: bool) -> Se
         children.append(more)
     if folders and "" in pages:
         children.append(Child("pages", pages[""], failed[""]))
-    return Section(key, name, sum(pages.values()), sum(failed.values()), depths, tuple(children))
+    return MapSection(key, name, sum(pages.values()), sum(failed.values()), depths, tuple(children))
 
 
 def child_of(path: str, *, by_host: bool) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orbweb.export.report.sections import Section
+from orbweb.export.report.sections import MapSection
 from orbweb.export.report.texts import many, number
 
 CENTRE = 420.0
@@ -96,14 +96,14 @@ class TreeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class SiteTree:
     """The picture of a tree."""
 
     rows: tuple[TreeRow, ...]
     height: int
 
 
-def _folded(section: Section) -> Section:
+def _folded(section: MapSection) -> MapSection:
     """A section whose pages below the last ring are counted there."""
     found: dict[int, tuple[int, int]] = {}
     for depth, (pages, failed) in section.depths.items():
@@ -126,7 +126,7 @@ class _Scale:
         return max(SMALLEST_DOT, self.dot * math.sqrt(count))
 
 
-def _scale_of(shown: Sequence[Section]) -> _Scale:
+def _scale_of(shown: Sequence[MapSection]) -> _Scale:
     """The largest dots at which no two of them overlap, but none too small to see."""
     deepest = min(RINGS, max((depth for each in shown for depth in each.depths), default=1) or 1)
     largest = max((pages for each in shown for pages, _ in each.depths.values()), default=1) or 1
@@ -144,7 +144,7 @@ def _room(depth: int, deepest: int, spokes: int) -> float:
     return min(math.pi * _ring_radius(depth, deepest) / max(spokes, 3), between / 2)
 
 
-def web_of(sections: Sequence[Section], selected: str | None, links: Mapping[str, int] | None) -> Web:
+def web_of(sections: Sequence[MapSection], selected: str | None, links: Mapping[str, int] | None) -> Web:
     """The web of the largest sections. `links`: how many lead from the selected one, by `host/first`."""
     shown = [_folded(each) for each in sections[:SPOKES]]
     scale = _scale_of(shown)
@@ -211,7 +211,7 @@ def _ring(angles: Sequence[float], depth: int, deepest: int) -> tuple[str, int, 
 
 
 def _spoke(
-    section: Section, angle: float, label: tuple[float, float, str], scale: _Scale, *, selected: bool
+    section: MapSection, angle: float, label: tuple[float, float, str], scale: _Scale, *, selected: bool
 ) -> Spoke:
     x, y = _at(angle, OUTER + 8)
     label_x, label_y, anchor = label
@@ -242,7 +242,7 @@ def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: max(1, most - 1)]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def _dot(section: Section, depth: int, angle: float, scale: _Scale) -> Dot:
+def _dot(section: MapSection, depth: int, angle: float, scale: _Scale) -> Dot:
     pages, failed = section.depths[depth]
     deep = f"{depth} or more" if depth == RINGS else str(depth)
     radius = scale.radius(pages)
@@ -258,7 +258,7 @@ def _dot(section: Section, depth: int, angle: float, scale: _Scale) -> Dot:
 
 
 def _curves(
-    shown: Sequence[Section],
+    shown: Sequence[MapSection],
     angles: Sequence[float],
     deepest: int,
     selected: str | None,
@@ -282,11 +282,11 @@ def _curves(
     return tuple(curves)
 
 
-def _heaviest(section: Section) -> int:
+def _heaviest(section: MapSection) -> int:
     return max(section.depths, key=lambda depth: section.depths[depth], default=1)
 
 
-def link_counts(links: Mapping[str, int], sections: Sequence[Section]) -> list[tuple[str, int]]:
+def link_counts(links: Mapping[str, int], sections: Sequence[MapSection]) -> list[tuple[str, int]]:
     """Links by section of the map, the most first; links to elsewhere are left out."""
     keys = {each.key for each in sections}
     found: Counter[str] = Counter()
@@ -298,7 +298,7 @@ def link_counts(links: Mapping[str, int], sections: Sequence[Section]) -> list[t
     return found.most_common()
 
 
-def tree_of(name: str, sections: Sequence[Section], selected: str | None) -> Tree:
+def tree_of(name: str, sections: Sequence[MapSection], selected: str | None) -> SiteTree:
     """The tree: the project, its sections, and what is below them."""
     whole = sum(each.pages for each in sections)
     failed = sum(each.failed for each in sections)
@@ -320,7 +320,7 @@ def tree_of(name: str, sections: Sequence[Section], selected: str | None) -> Tre
             share = 100 * child.pages / largest
             rows.append(_row(2, below, above, child.name, child.pages, child.failed, share))
             above = below
-    return Tree(tuple(rows), ROW * len(rows) + 16)
+    return SiteTree(tuple(rows), ROW * len(rows) + 16)
 
 
 def _row(

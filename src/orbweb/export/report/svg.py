@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from orbweb.export.report.markup import Markup, element, joined
 from orbweb.export.report.pictures import Thread
-from orbweb.export.report.site_map import CENTRE, TREE_WIDTH, VIEW, Spoke, Tree, TreeRow, Web
+from orbweb.export.report.site_map import CENTRE, TREE_WIDTH, VIEW, SiteTree, Spoke, TreeRow, Web
 from orbweb.export.report.texts import many, number
 
 FONT = "system-ui, sans-serif"
@@ -112,7 +112,7 @@ def _label(spoke: Spoke, href: Href | None) -> Markup:
     return text if href is None else element("a", text, href=href(spoke.key))
 
 
-def tree(value: Tree) -> Markup:
+def tree(value: SiteTree) -> Markup:
     """The site as a tree, with a bar for each part."""
     return element(
         "svg",

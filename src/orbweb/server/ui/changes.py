@@ -44,7 +44,7 @@ _PAIR = re.compile(r"(?:([0-9]{1,9})\.\.([0-9]{1,9})|latest)(?:\.(json|csv))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ListedKind:
     """A kind of change: how many there are, and the list of them."""
 
     name: str
@@ -56,7 +56,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ShownChange:
     """A change in the list. `note` says why, where from or where to."""
 
     url: str
@@ -71,7 +71,7 @@ class Change:
 class Article:
     """A changed page with its hunks. `more` hunks are left out, with `more_added` and `more_removed` lines."""
 
-    change: Change
+    change: ShownChange
     title: str
     hunks: tuple[Hunk, ...]
     more: int
@@ -83,7 +83,7 @@ class Article:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ChangesQuery:
     """What a page of changes shows."""
 
     kind: str = ""
@@ -111,20 +111,22 @@ def first_kind(counts: Mapping[str, int]) -> str:
     return "changed" if counts["changed"] else next((name for name, count in counts.items() if count), "changed")
 
 
-def kinds_of(counts: Mapping[str, int], query: Query, base: str) -> tuple[Kind, ...]:
+def kinds_of(counts: Mapping[str, int], query: ChangesQuery, base: str) -> tuple[ListedKind, ...]:
     return tuple(
-        Kind(name, sign, tone, counts[name], query.url(base, kind=name, after="", only=""), name == query.kind)
+        ListedKind(
+            name, sign, tone, counts[name], query.url(base, kind=name, after="", only=""), name == query.kind
+        )
         for name, sign, tone in KINDS
     )
 
 
-def changes_of(diff: RunDiff, kind: str, seen: Collection[str], pages: str) -> list[Change]:
+def changes_of(diff: RunDiff, kind: str, seen: Collection[str], pages: str) -> list[ShownChange]:
     """The changes of a kind; `pages` is the path of the lists of the project."""
     made = []
     for each in getattr(diff, kind):
         run = diff.old if kind in ("removed", "redirected") else diff.new
         made.append(
-            Change(
+            ShownChange(
                 each.url,
                 getattr(each, "lines_added", 0),
                 getattr(each, "lines_removed", 0),
@@ -143,7 +145,7 @@ def _note(kind: str, each: Any) -> str:
     return str(getattr(each, names[kind])) if kind in names else ""
 
 
-def part_of(changes: Sequence[Change], query: Query) -> tuple[list[Change], str]:
+def part_of(changes: Sequence[ShownChange], query: ChangesQuery) -> tuple[list[ShownChange], str]:
     """The changes of a page of the list, and the key of the next page; empty if there is none."""
     wanted = [each for each in changes if not (query.unseen and each.seen)]
     if query.only:
@@ -163,7 +165,9 @@ def fitting(hunks: Sequence[Hunk], room: int) -> int:
     return len(hunks)
 
 
-def article_of(change: Change, diff: Sequence[str], document: Document | None, room: int, whole: str) -> Article:
+def article_of(
+    change: ShownChange, diff: Sequence[str], document: Document | None, room: int, whole: str
+) -> Article:
     hunks = hunks_of(diff, document.markdown if document else "")
     kept = fitting(hunks, room)
     rest = hunks[kept:]
@@ -180,7 +184,9 @@ def article_of(change: Change, diff: Sequence[str], document: Document | None, r
     )
 
 
-def _articles(served: Services, diff: RunDiff, part: Sequence[Change], query: Query, base: str) -> list[Article]:
+def _articles(
+    served: Services, diff: RunDiff, part: Sequence[ShownChange], query: ChangesQuery, base: str
+) -> list[Article]:
     """The pages of this part of the list, as far as there is room."""
     lines = {each.url: each.diff for each in diff.changed}
     room, made = WHOLE if query.only else ROOM, []
@@ -206,7 +212,7 @@ def _runs_named(served: Services, project: str, pair: str) -> tuple[RunOutline |
     return old, new, found[3] or ""
 
 
-def _rows(diff: RunDiff, changes: Sequence[Change], kind: str) -> list[dict[str, Any]]:
+def _rows(diff: RunDiff, changes: Sequence[ShownChange], kind: str) -> list[dict[str, Any]]:
     return [
         {
             "url": each.url,
@@ -245,7 +251,7 @@ def show(
         response.headers["refresh"] = "1"
         return response
     counts = counts_of(diff)
-    query = Query(kind if kind in counts else first_kind(counts), bool(noise), bool(unseen), after, only)
+    query = ChangesQuery(kind if kind in counts else first_kind(counts), bool(noise), bool(unseen), after, only)
     seen = served.jobs.seen_urls(project, (diff.old, diff.new))
     changes = changes_of(diff, query.kind, seen, project_path(project))
     if suffix:
@@ -259,8 +265,8 @@ def _page(
     served: Services,
     frame: PageFrame,
     diff: RunDiff,
-    query: Query,
-    changes: Sequence[Change],
+    query: ChangesQuery,
+    changes: Sequence[ShownChange],
     runs: Mapping[str, Any],
 ) -> Response:
     base = f"{project_path(diff.project)}/diff/{diff.old}..{diff.new}"

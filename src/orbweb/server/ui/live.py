@@ -22,7 +22,7 @@ from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import coming_crawl, project_frame, project_path, run_path
 from orbweb.server.ui.live_board import LiveBoard, board_of
-from orbweb.server.ui.live_chart import Window, chart_of, label_of
+from orbweb.server.ui.live_chart import ChartWindow, chart_of, label_of
 from orbweb.server.ui.live_view import LiveView
 from orbweb.server.ui.templating import field_of, render
 from orbweb.server.ui.toast import Toast, done
@@ -176,7 +176,7 @@ def rate_json(request: Request, served: Served, project: str, span: str = SPAN) 
     return JSONResponse({**ends, "columns": columns, "notes": notes_of(window)})
 
 
-def notes_of(window: Window) -> list[tuple[float, str]]:
+def notes_of(window: ChartWindow) -> list[tuple[float, str]]:
     return [(note.at, note.text) for note in window.notes]
 
 

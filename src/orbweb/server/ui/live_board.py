@@ -20,10 +20,10 @@ from orbweb.app.jobs.reading import RunReader
 from orbweb.app.results.live import FollowedRun, QueueShares
 from orbweb.errors import OrbwebError
 from orbweb.events import OpenRequest
-from orbweb.server.ui.live_chart import Window
+from orbweb.server.ui.live_chart import ChartWindow
 from orbweb.server.ui.live_figures import FINE, FINE_S, VisitFigures
 from orbweb.server.ui.live_hosts import Note, notes_between, with_notes
-from orbweb.server.ui.live_view import SLOTS, LiveView, Seen, placed, view_of
+from orbweb.server.ui.live_view import SLOTS, LiveView, SeenCrawl, placed, view_of
 from orbweb.server.ui.templating import now
 
 FRESH_S = 0.2
@@ -72,26 +72,26 @@ class LiveBoard:
                 found.looked_at = time.monotonic()
             return found.view
 
-    def window(self, project: str, seconds: int | None) -> Window:
+    def window(self, project: str, seconds: int | None) -> ChartWindow:
         """The chart of the last seconds, or of all that is kept. Of a crawl that has ended, its last seconds."""
         view, found = self.look(project), self._of(project)
         with found.lock:
             steps = found.figures.fine if seconds is not None and seconds <= 900 else found.figures.coarse
             end = now().timestamp() if view.at_work else steps.newest + steps.seconds
             if steps.first is None:
-                return Window(steps.seconds, end - (seconds or FINE), end, (), ())
+                return ChartWindow(steps.seconds, end - (seconds or FINE), end, (), ())
             begin = steps.first if seconds is None else end - seconds
             points = tuple(steps.points(max(begin, steps.first), end))
-            return Window(steps.seconds, begin, end, points, notes_between(found.notes, begin, end))
+            return ChartWindow(steps.seconds, begin, end, points, notes_between(found.notes, begin, end))
 
-    def latest(self, project: str) -> Window:
+    def latest(self, project: str) -> ChartWindow:
         """The last whole seconds, for a chart that goes on."""
         found = self._of(project)
         with found.lock:
             end, fine = now().timestamp(), found.figures.fine
             begin = max(end - 4 * FINE_S, fine.first or end)
             notes = notes_between(found.notes, end - NOTES_S, end)
-            return Window(FINE_S, begin, end, tuple(fine.points(begin, end)), notes)
+            return ChartWindow(FINE_S, begin, end, tuple(fine.points(begin, end)), notes)
 
     def _of(self, project: str) -> _Followed:
         with self._lock:
@@ -117,7 +117,7 @@ class LiveBoard:
         workers = run.snapshot.workers if run.snapshot is not None else 0
         found.slots = placed(found.slots, requests, workers or (SLOTS if outline.running else 0))
         self._count_shares(project, found, run)
-        return view_of(project, Seen(run, found.figures, found.shares, found.slots, now()))
+        return view_of(project, SeenCrawl(run, found.figures, found.shares, found.slots, now()))
 
     def _count_shares(self, project: str, found: _Followed, run: FollowedRun) -> None:
         """Ask for the shares of the queue again if they are due, and take those that are counted."""

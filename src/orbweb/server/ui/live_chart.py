@@ -17,7 +17,7 @@ TIMES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ChartWindow:
     """A part of the time of a crawl: the length of a step, its begin and end, the points of the steps since the
     first response, and when hosts were slowed down."""
 
@@ -50,7 +50,7 @@ class Chart:
         return not self.rate
 
 
-def chart_of(window: Window) -> Chart:
+def chart_of(window: ChartWindow) -> Chart:
     points = window.points
     times = times_of(window)
     if len(points) < 2:
@@ -74,14 +74,14 @@ def chart_of(window: Window) -> Chart:
     )
 
 
-def times_of(window: Window) -> tuple[str, ...]:
+def times_of(window: ChartWindow) -> tuple[str, ...]:
     """Times from the begin to the end, evenly spaced."""
     gap = (window.end - window.begin) / (TIMES - 1)
     moments = (datetime.fromtimestamp(window.begin + gap * at, UTC) for at in range(TIMES))
     return tuple(f"{each:%H:%M:%S}" for each in moments)
 
 
-def label_of(window: Window) -> str:
+def label_of(window: ChartWindow) -> str:
     """What the chart shows, in words."""
     points = window.points
     if not points:

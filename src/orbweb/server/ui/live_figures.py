@@ -33,7 +33,7 @@ class FailureFigure:
 
 
 @dataclass(slots=True)
-class Step:
+class FigureStep:
     """A step of time: responses, failures, and some latencies."""
 
     count: int = 0
@@ -64,7 +64,7 @@ class Steps:
 
     def __init__(self, seconds: int, most: int) -> None:
         self.seconds, self._most = seconds, most
-        self._steps: dict[int, Step] = {}
+        self._steps: dict[int, FigureStep] = {}
         self._newest = 0
 
     def add(self, visit: FollowedVisit) -> None:
@@ -73,7 +73,7 @@ class Steps:
             return
         if number not in self._steps:
             self._newest = max(self._newest, number)
-            self._steps[number] = Step()
+            self._steps[number] = FigureStep()
             if len(self._steps) > self._most:
                 del self._steps[min(self._steps)]
         self._steps[number].add(visit)
@@ -94,7 +94,7 @@ class Steps:
         return [self._point(number) for number in range(max(first, last - self._most), last)]
 
     def _point(self, number: int) -> Point:
-        step = self._steps.get(number, Step())
+        step = self._steps.get(number, FigureStep())
         ordered = sorted(step.latencies)
         return Point(
             number * self.seconds,

@@ -108,7 +108,7 @@ class LiveView:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenCrawl:
     """What a view is made of: the run as it was read, what its visits add up to, the shares of the queue if they
     are known, and the slots with their URLs."""
 
@@ -119,7 +119,7 @@ class Seen:
     at: datetime
 
 
-def view_of(project: str, seen: Seen) -> LiveView:
+def view_of(project: str, seen: SeenCrawl) -> LiveView:
     run, figures, at = seen.run, seen.figures, seen.at
     outline, now, crawl = run.outline, run.snapshot, run.crawl
     skipped, lists = sum(outline.skipped.values()), run_path(project)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from orbweb.app import RunOutline
-from orbweb.app.pictures import SPOKES, Markup, Section, bars_of, link_counts, sections_of, svg, tree_of, web_of
+from orbweb.app.pictures import SPOKES, MapSection, Markup, bars_of, link_counts, sections_of, svg, tree_of, web_of
 from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.errors import UsageError
 from orbweb.server.services import Served, Services
@@ -29,7 +29,7 @@ GROUPS = ("path", "host")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedMap:
     """What the URL asks for."""
 
     view: str
@@ -48,8 +48,8 @@ class Asked:
 class MapData:
     """The sections of a run, the selected one, and its links; `sections` is None while they are counted."""
 
-    sections: tuple[Section, ...] | None
-    selected: Section | None
+    sections: tuple[MapSection, ...] | None
+    selected: MapSection | None
     links: SectionLinks | None
 
 
@@ -62,7 +62,7 @@ def number_of(run: str) -> int | None:
     return int(run)
 
 
-def _data(request: Request, served: Services, outline: RunOutline, asked: Asked) -> MapData:
+def _data(request: Request, served: Services, outline: RunOutline, asked: AskedMap) -> MapData:
     figures, project = figures_of(request), outline.project
     history = next(each for each in served.jobs.histories(project) if each.run == outline.run)
     found = figures.sections(project, history)
@@ -73,7 +73,7 @@ def _data(request: Request, served: Services, outline: RunOutline, asked: Asked)
     return MapData(sections, selected, links)
 
 
-def _read(served: Services, outline: RunOutline, asked: Asked) -> MapData:
+def _read(served: Services, outline: RunOutline, asked: AskedMap) -> MapData:
     """The data of a file, which waits until all of it is known."""
     reading, project = served.reading, outline.project
     sections, selected = _sections(reading.sections(project, run=outline.run), asked)
@@ -81,18 +81,18 @@ def _read(served: Services, outline: RunOutline, asked: Asked) -> MapData:
     return MapData(sections, selected, links)
 
 
-def _sections(found: RunSections, asked: Asked) -> tuple[tuple[Section, ...], Section | None]:
+def _sections(found: RunSections, asked: AskedMap) -> tuple[tuple[MapSection, ...], MapSection | None]:
     """The sections, and the one that is selected: the largest if none is asked for."""
     sections = sections_of(found.parts, by_host=asked.by == "host")
     first = sections[0] if sections else None
     return sections, next((each for each in sections if each.key == asked.section), first)
 
 
-def _prefix(section: Section) -> str:
+def _prefix(section: MapSection) -> str:
     return section.key if section.key.endswith("/") else f"{section.key}/"
 
 
-def _picture(outline: RunOutline, data: MapData, asked: Asked, path: str | None = None) -> Markup:
+def _picture(outline: RunOutline, data: MapData, asked: AskedMap, path: str | None = None) -> Markup:
     """The picture; with a path, its sections are links."""
     key = data.selected.key if data.selected else None
     sections = data.sections or ()
@@ -102,8 +102,8 @@ def _picture(outline: RunOutline, data: MapData, asked: Asked, path: str | None 
     return svg.web(web_of(sections, key, data.links.targets if data.links else None), href)
 
 
-def _asked(view: str, by: str, section: str | None) -> Asked:
-    return Asked(view if view in VIEWS else VIEWS[0], by if by in GROUPS else GROUPS[0], section)
+def _asked(view: str, by: str, section: str | None) -> AskedMap:
+    return AskedMap(view if view in VIEWS else VIEWS[0], by if by in GROUPS else GROUPS[0], section)
 
 
 @router.get("/p/{project}/runs/{run}/map")
@@ -175,7 +175,7 @@ def rows(request: Request, served: Served, project: str, run: str, suffix: str, 
     return twin(found, suffix, f"{texts.segment(project)}-map")
 
 
-def _row(section: Section) -> Mapping[str, Any]:
+def _row(section: MapSection) -> Mapping[str, Any]:
     return {
         "section": section.key,
         "pages": section.pages,

@@ -21,7 +21,7 @@ from orbweb.server.services import Served, Services
 from orbweb.server.ui.crawl_form import LABELS, Typed, placed, read, sections
 from orbweb.server.ui.frame import Crumb, project_path, workspace_frame
 from orbweb.server.ui.plan_view import PlanView, plan_view
-from orbweb.server.ui.problem_page import Asked, active_crawl, problem_page
+from orbweb.server.ui.problem_page import AskedPage, active_crawl, problem_page
 from orbweb.server.ui.templating import form_of, render
 from orbweb.server.ui.toast import Toast, done
 
@@ -127,7 +127,7 @@ def _refused(typed: Typed, error: OrbwebError) -> Typed:
 def _already(request: Request, served: Services, error: ActiveCrawl, texts: dict[str, str]) -> Response:
     """The project is being crawled: nothing was started, and nothing that was typed is lost."""
     names = {"url": "base URL", **{option.name: option.setting or option.name for option in _options()}}
-    asked = Asked(
+    asked = AskedPage(
         tuple((names.get(name, name), text) for name, text in texts.items() if text.strip()),
         form_url(texts),
     )

@@ -41,7 +41,7 @@ STEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class OutlineSection:
     """A part of the outline, its level, and about how many tokens it has. What is before the first heading has no
     anchor."""
 
@@ -65,7 +65,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunStep:
     """A run of the stepper, and what the URL was in it."""
 
     run: int
@@ -74,7 +74,7 @@ class Step:
     current: bool
 
 
-def outline_of(markdown: str, tokens: int) -> list[Section]:
+def outline_of(markdown: str, tokens: int) -> list[OutlineSection]:
     """The sections of a page, its tokens divided by their length."""
     lines = markdown.splitlines(keepends=True)
     found = headings_of(markdown)
@@ -87,14 +87,14 @@ def outline_of(markdown: str, tokens: int) -> list[Section]:
     ends = [*(line for line, *_ in starts[1:]), len(lines)]
     whole = max(1, len(markdown))
     return [
-        Section(text, anchor, level, round(tokens * sum(map(len, lines[line:end])) / whole))
+        OutlineSection(text, anchor, level, round(tokens * sum(map(len, lines[line:end])) / whole))
         for (line, anchor, level, text), end in zip(starts, ends, strict=True)
     ]
 
 
 def steps_of(
     captures: list[UrlCapture], runs: tuple[int, ...], shown: int, base: tuple[str, str, str]
-) -> list[Step]:
+) -> list[RunStep]:
     """The latest runs in the order of time, each with what became of the URL."""
     project, url, tab = base
     known = {each.run: each for each in captures}
@@ -102,7 +102,7 @@ def steps_of(
     earlier: UrlCapture | None = None
     for run in sorted(runs):
         found = known.get(run)
-        steps.append(Step(run, _word(found, earlier), page_href(project, run, url, tab), run == shown))
+        steps.append(RunStep(run, _word(found, earlier), page_href(project, run, url, tab), run == shown))
         earlier = found or earlier
     return steps[-STEPS:]
 

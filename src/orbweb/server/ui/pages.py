@@ -47,7 +47,7 @@ _NAMES = {"type": "Type", "host": "Host", "depth": "Depth", "language": "Languag
 
 
 @dataclass(frozen=True, slots=True)
-class PageRow:
+class PageTableRow:
     """A row of the list. `alternates` is None if they are not known yet."""
 
     place: str
@@ -97,10 +97,10 @@ def _value(name: str, value: str, text: str, count: int, path: str, query: Mappi
     return FacetValue(text, count, address(path, query, **changed), chosen)
 
 
-def page_row(page: ListedPage, lists: tuple[str, str], at: Any) -> PageRow:
+def page_row(page: ListedPage, lists: tuple[str, str], at: Any) -> PageTableRow:
     project, run = lists
     sure = page.confidence
-    return PageRow(
+    return PageTableRow(
         page.place,
         page.title or texts.rest_of(page.url),
         page.url,

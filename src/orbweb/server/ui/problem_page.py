@@ -47,7 +47,7 @@ _PROJECT = re.compile(r"/p/([^/]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """What to do next: a link or, if it changes something, a button of a form."""
 
     text: str
@@ -56,7 +56,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedPage:
     """What was asked for, as (field, text) pairs, and the form with it."""
 
     fields: tuple[tuple[str, str], ...]
@@ -69,7 +69,7 @@ class Told:
 
     title: str | None = None
     detail: str | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[NextStep, ...] = ()
 
 
 def title_of(problem: Problem) -> str:
@@ -84,16 +84,16 @@ def detail_of(problem: Problem, method: str) -> str:
     return text if method in ("GET", "HEAD") or problem.status >= 500 else f"{text} {UNCHANGED}"
 
 
-def steps_of(problem: Problem, project: str | None) -> tuple[Step, ...]:
+def steps_of(problem: Problem, project: str | None) -> tuple[NextStep, ...]:
     """The next steps that a code suggests; `project` is the one that the request was about."""
     if problem.code == "token_required":
-        return (Step("Log in", "/login"),)
+        return (NextStep("Log in", "/login"),)
     if problem.code == "scope_too_small":
-        return (Step("Log in with another token", "/login"),)
+        return (NextStep("Log in with another token", "/login"),)
     if problem.code == "unknown_project":
-        return (Step("All projects", "/"), Step("New crawl", "/new"))
-    own = (Step(project, project_path(project)),) if project is not None else ()
-    return (*own, Step("All projects", "/"))
+        return (NextStep("All projects", "/"), NextStep("New crawl", "/new"))
+    own = (NextStep(project, project_path(project)),) if project is not None else ()
+    return (*own, NextStep("All projects", "/"))
 
 
 def project_in(path: str) -> str | None:
@@ -115,7 +115,10 @@ def active_crawl(served: Services, error: ActiveCrawl) -> Told:
         return Told(
             f"{project} has a crawl already",
             f"It waits for its turn. {ONE_AT_A_TIME}",
-            (Step("Watch it", f"{base}/live"), Step("Take it out of the queue", f"{base}/cancel", is_form=True)),
+            (
+                NextStep("Watch it", f"{base}/live"),
+                NextStep("Take it out of the queue", f"{base}/cancel", is_form=True),
+            ),
         )
     latest = served.jobs.histories(project, limit=1)
     name, began = "The crawl", ""
@@ -126,9 +129,9 @@ def active_crawl(served: Services, error: ActiveCrawl) -> Told:
         f"{project} is being crawled already",
         f"{name}{began} is in progress. {ONE_AT_A_TIME}",
         (
-            Step(f"Watch {name[:1].lower()}{name[1:]}", f"{base}/live"),
-            Step("Stop it", f"{base}/stop", is_form=True),
-            Step("Change its rules", f"{base}/live#rule"),
+            NextStep(f"Watch {name[:1].lower()}{name[1:]}", f"{base}/live"),
+            NextStep("Stop it", f"{base}/stop", is_form=True),
+            NextStep("Change its rules", f"{base}/live#rule"),
         ),
     )
 
@@ -154,7 +157,7 @@ def problem_page(
     problem: Problem,
     *,
     told: Told | None = None,
-    asked: Asked | None = None,
+    asked: AskedPage | None = None,
     frame: PageFrame = BARE,
     project: str | None = None,
 ) -> Response:

@@ -137,6 +137,12 @@ def _turn(db: Queries, run_id: int, found: _Url) -> Report:
     return turn
 
 
+def content_of(db: Queries, run_id: int, url_id: int) -> bytes | None:
+    """The hash of what a visited URL contained; None if it gave no page."""
+    row = db.one("outcome_of", run_id=run_id, url_id=url_id)
+    return row[6] if row is not None else None
+
+
 def _outcome(db: Queries, run_id: int, url_id: int) -> Report:
     row = db.one("outcome_of", run_id=run_id, url_id=url_id)
     if row is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState, shown
 from orbweb.model import Place, Reuse, Role, SkipReason
@@ -247,36 +247,6 @@ def _summary(
         "simhash": None if simhash is None else f"{documents.unsigned(simhash):016x}",
         "extractor": extractor,
     }
-
-
-class Failure(NamedTuple):
-    """A URL that failed: why, when, and how it was found."""
-
-    url_id: int
-    key: str
-    url: str
-    kind: str
-    status: int | None
-    reason: str
-    tries: int
-    at: int
-    source: str
-
-    def report(self) -> Report:
-        return {
-            "url": self.url,
-            "kind": self.kind,
-            "status": self.status,
-            "reason": self.reason,
-            "tries": self.tries,
-            "at": moment(self.at),
-            "source": self.source,
-        }
-
-
-def failures(db: Queries, run_id: int) -> Iterator[Failure]:
-    """The failures of a run in the order of commits."""
-    return map(Failure._make, db.each("failures", run_id=run_id))
 
 
 def dead_ends(db: Queries, run_id: int) -> list[str]:
