@@ -30,10 +30,10 @@ SECONDS ?= 60
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo check clients quick test busy crash fuzz long bench serve site docs picture screens site-docs wheel wheels sdist lock sbom audit clean
+.PHONY: help dev demo check clients quick test busy crash fuzz long bench bench-server serve site docs picture screens site-docs wheel wheels sdist lock sbom audit clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(BIN)/python:
 	@echo "Creating $(VENV)"
@@ -140,6 +140,10 @@ build/fuzz/.built: $(COMPILED) $(wildcard src/orbweb/*.py src/orbweb/*/*.py) | $
 fuzz: build/fuzz/.built ## hostile pages through a build with sanitizers; SECONDS, SEED, and INPUT for one file
 	@cd tests && exec ../$(BIN)/python -m fuzz --seconds $(SECONDS) \
 		$(if $(filter command,$(origin SEED)),--seed $(SEED)) $(if $(INPUT),--input $(abspath $(INPUT)))
+
+bench-server: $(VENV)/.bench ## every list of a served project of 1,000,000 pages, and the cost of a live page
+	$(BIN)/python bench/server.py --cache build/bench
+	$(BIN)/python bench/live.py
 
 bench: $(VENV)/.bench ## speed and memory beside other crawlers, on this machine
 	@echo "Needs: apt-get install nginx wget2 python3.11-doc postgresql-doc-15 cmake-doc"

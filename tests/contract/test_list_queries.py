@@ -34,7 +34,14 @@ BY_KEY = (
     *("explained_url", "captures_of", "failed_in", "document_of", "documents_after"),
 )
 """Read on each view of a page."""
-ONE_PASS = ("page_columns", "failure_columns", "skipped_columns", "queue_columns", "count_alternates")
+ONE_PASS = (
+    "page_columns",
+    "failure_columns",
+    "skipped_columns",
+    "queue_columns",
+    "count_alternates",
+    "queued_keys",
+)
 """Read once for a list that is kept: from where the last portion ended, in the order of a key."""
 
 

@@ -27,7 +27,7 @@ from orbweb.server.ui.live_view import SLOTS, LiveView, SeenCrawl, placed, view_
 from orbweb.server.ui.templating import now
 
 FRESH_S = 0.2
-PORTION = 10_000
+PORTION = 1_000
 """Visits that one look adds."""
 KEPT = 32
 """Projects whose figures are kept."""

@@ -1055,7 +1055,7 @@ WHERE urls.run_id = :run_id AND urls.id = :id AND urls.state = 'skipped';
 
 -- name: queued_keys
 -- What a new rule would be applied to.
-SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank;
+SELECT key, depth FROM urls WHERE run_id = :run_id AND state = 'queued' ORDER BY lane, depth, rank;
 
 -- name: captures_of
 -- One URL in all runs of its project, the latest first.
