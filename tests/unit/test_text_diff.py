@@ -103,3 +103,10 @@ def test_a_diff_is_empty_exactly_when_nothing_but_noise_differs(old: str, new: s
 @given(st.text(alphabet="0123456789abcdef:-/., TZnovmay", max_size=400))
 def test_any_line_is_judged_in_no_time(line: str) -> None:
     text_diff.quiet(line * 20)
+
+
+def test_a_long_page_with_many_changes_is_compared_in_time_that_grows_with_its_length() -> None:
+    old = [line for number in range(9_000) for line in (f"Line {number} of the page.", "")]
+    new = [line.replace("page", "text") if at % 8 == 0 else line for at, line in enumerate(old)]
+    found = text_diff.compare("\n".join(old), "\n".join(new), old_name="old", new_name="new")
+    assert (found.added, found.removed) == (2_250, 2_250)

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 MAX_LINES = 20_000
 """A page with more lines is compared as a whole, without a line diff."""
+LONG = 500
+"""In a page with more lines, those that are very frequent, such as empty ones, are no places to start a match from:
+the time would grow with the square of their number."""
 CONTEXT = 3
 
 _MONTH = (
@@ -127,7 +130,8 @@ def _unified(
     new_name: str,
 ) -> list[str]:
     """A unified diff that compares the lines without noise and shows the original ones."""
-    matcher = difflib.SequenceMatcher(None, plain_before, plain_after, autojunk=False)
+    is_long = max(len(plain_before), len(plain_after)) > LONG
+    matcher = difflib.SequenceMatcher(None, plain_before, plain_after, autojunk=is_long)
     lines = [f"--- {old_name}", f"+++ {new_name}"]
     for group in matcher.get_grouped_opcodes(CONTEXT):
         first, last = group[0], group[-1]
