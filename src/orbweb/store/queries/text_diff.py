@@ -15,8 +15,8 @@ from typing import NamedTuple
 MAX_LINES = 20_000
 """A page with more lines is compared as a whole, without a line diff."""
 LONG = 500
-"""In a page with more lines, those that are very frequent, such as empty ones, are no places to start a match from:
-the time would grow with the square of their number."""
+"""In a page with more lines, no match starts at a line that is very frequent, such as an empty one: the time would
+grow with the square of their number."""
 CONTEXT = 3
 
 _MONTH = (
