@@ -82,6 +82,17 @@ def test_a_page_is_light_accessible_within_its_width_and_alone(
         assert not [each for each in watch.wrongs(page) if not _is_asked_for(view, each)]
 
 
+def test_the_text_of_a_page_uses_the_width_of_a_phone(chrome: Browser, shown: Gallery) -> None:
+    (view,) = [each for each in VIEWS if each.name == "page"]
+    with visitor(chrome, shown.server) as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 390, "height": 900})
+        page.goto(view.url)
+        found = page.locator("article.prose").bounding_box()
+        assert found is not None
+        assert found["width"] > 300
+
+
 def test_static_files_are_compressed_for_who_asks_and_the_same_for_all(shown: Gallery) -> None:
     path = "/static/live.js?v=1"
     plain = httpx.get(shown.server.url + path, headers={"accept-encoding": "identity"})
