@@ -161,8 +161,9 @@ site: $(VENV)/.package ## serve the random-graph site until Ctrl-C; SEED, PAGES 
 docs: $(VENV)/.dev ## write docs/reference anew from the code
 	$(BIN)/python docs/reference/generate.py
 
-picture: $(VENV)/.dev ## record docs/pictures/crawl.svg anew: a crawl of the demo site in a terminal
+picture: $(VENV)/.dev ## take the pictures of the README anew: a crawl in a terminal, and in the interface
 	$(BIN)/python docs/pictures/record.py docs/pictures/crawl.svg
+	cd tests && exec ../$(BIN)/python -m browser.screens --picture ../docs/pictures/interface.png
 
 screens: $(VENV)/.dev ## build/screens: pictures of every page of the interface; ONLY="live failed" for some
 	cd tests && exec ../$(BIN)/python -m browser.screens --out ../build/screens $(ONLY)

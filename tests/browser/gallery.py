@@ -84,7 +84,7 @@ def wait_for_lists(server: RunningServer, paths: Iterable[str]) -> None:
 
 
 def wait_for_visits(made: Gallery, project: str, count: int) -> None:
-    wait_until(lambda: made.server.get(f"/queue/{project}")["visited"] >= count)
+    wait_until(lambda: made.server.get(f"/queue/{project}")["visited"] >= count, timeout=600)
 
 
 def _configure(made: Gallery, project: str, urls: list[str], **options: object) -> None:

@@ -24,7 +24,7 @@ SHAPES = {"": (1440, 900), "-390": (390, 844)}
 THEMES = ("light", "dark")
 TALLEST = 2600
 """Pixels of a picture; of a longer page, the beginning."""
-WARM = 600
+WARM = 500
 """Visits of the crawl at work before its pictures are taken, so that its chart has a shape."""
 
 
@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("build/screens"))
     parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--picture", type=Path, help="only the picture of the README, to this file")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args(arguments)
     out = given.out.resolve()
@@ -43,6 +44,10 @@ def main(arguments: list[str]) -> None:
                 for number, view in enumerate(VIEWS, 1)
                 if not given.names or view.name.startswith(tuple(given.names))
             ]
+            if given.picture:
+                with browser() as started:
+                    picture_of_readme(started, made, given.picture)
+                return
             wait_for_lists(made.server, [view.url for _, view in chosen if not view.alive])
             if given.serve or any(view.alive for _, view in chosen):
                 run_live(made)
@@ -72,6 +77,18 @@ def shoot(started: Browser, made: Gallery, chosen: list[tuple[int, View]], out: 
                     page = context.new_page()
                     for number, view in found:
                         picture(page, view, out / f"{number:02d}-{view.name}-{theme}{suffix}.png")
+
+
+def picture_of_readme(started: Browser, made: Gallery, file: Path) -> None:
+    """The live page, as it is after a minute."""
+    run_live(made, rate=30)
+    wait_for_visits(made, made.running, WARM)
+    size = {"width": 1280, "height": 760}
+    with visitor(started, made.server, viewport=size, color_scheme="light", reduced_motion="reduce") as context:
+        page = context.new_page()
+        page.goto(f"/p/{made.running}/live")
+        page.wait_for_selector("canvas")
+        page.screenshot(path=file, animations="disabled")
 
 
 def picture(page: Page, view: View, file: Path) -> None:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 MKDOCS = ROOT / ".venv/site/bin/mkdocs"
 PICTURE = DOCS / "pictures/crawl.svg"
+INTERFACE = DOCS / "pictures/interface.png"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -136,3 +137,16 @@ def test_the_picture_shows_what_the_program_prints() -> None:
     assert without_chance(last_frame(PICTURE.read_text(encoding="utf-8"))) == without_chance(
         last_frame(record.record())
     )
+
+
+def test_the_picture_of_the_interface_is_small_and_shown() -> None:
+    """`make picture` takes it; what it shows is what the tests of the interface open."""
+    data = INTERFACE.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))
+    assert (width, height) == (1280, 760)
+    assert len(data) < 150_000
+    for page, path in ((ROOT / "README.md", "docs/pictures"), (DOCS / "how-to/serve.md", "../pictures")):
+        shown = re.search(rf"!\[([^]]+)\]\({re.escape(path)}/interface\.png\)", page.read_text(encoding="utf-8"))
+        assert shown is not None, page
+        assert "live" in shown[1]
