@@ -8,6 +8,7 @@ What crawls or changes something has a process of its own, which starts with the
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import io
 import json
@@ -28,6 +29,7 @@ from orbweb import urls
 from orbweb.cli import main
 from orbweb.store.workspace_paths import locate
 
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 ORBWEB = [sys.executable, "-m", "orbweb"]
 WORK = (
     *("crawl", "discover", "scrape", "run", "resume", "recrawl"),
@@ -247,3 +249,24 @@ def deaf_port() -> Iterator[int]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
+
+
+def make_readable(home: Path) -> None:
+    """Everybody may read it, nobody may write it."""
+    for directory, _, names in os.walk(home):
+        Path(directory).chmod(0o555)
+        for name in names:
+            Path(directory, name).chmod(0o444)
+
+
+def make_writable(home: Path) -> None:
+    for directory, _, names in os.walk(home):
+        Path(directory).chmod(0o755)
+        for name in names:
+            Path(directory, name).chmod(0o644)
+
+
+def without_override() -> None:
+    """Root obeys the permissions of files, too."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)

@@ -16,14 +16,14 @@ import httpx
 from harness import ORBWEB, wait_until
 
 TOKEN = "a-token-for-the-tests"
-ENDED = ("completed", "failed", "paused")
+ENDED = ("completed", "failed", "paused", "cancelled")
 
 
 class RunningServer:
     """A server at work; `call` sends JSON with the token of the server, unless another is given."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, token: str) -> None:
-        self.process, self.url, self.token = process, url, token
+    def __init__(self, process: subprocess.Popen[str], url: str, token: str, workspace: Path) -> None:
+        self.process, self.url, self.token, self.workspace = process, url, token, workspace
         self.http = httpx.Client(base_url=url, timeout=60, trust_env=False)
 
     def send(
@@ -62,7 +62,7 @@ class RunningServer:
         return started
 
     def events(self, after: int | None = None, **params: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Events as they come: number and state."""
+        """Events as they come: number and state. The number of the states that a stream begins with is 0."""
         headers = {"authorization": f"Bearer {self.token}"}
         if after is not None:
             headers["last-event-id"] = str(after)
@@ -105,7 +105,7 @@ def start(workspace: Path, *options: str, env: dict[str, str] | None = None) -> 
     assert line.startswith("serving "), line + process.stderr.read()
     url = line.rpartition(" at ")[2].strip().rstrip("/")
     token = environ["ORBWEB_TOKEN"] or process.stdout.readline().removeprefix("token: ").strip()
-    return RunningServer(process, url, token)
+    return RunningServer(process, url, token, workspace)
 
 
 @contextmanager

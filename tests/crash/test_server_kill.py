@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import random
 import signal
+import sqlite3
+import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +20,93 @@ import pytest
 
 import orbweb
 from harness import assert_books_balance, wait_until
+from orbweb.store import lock
 from servers.graph import GraphSite
 from servers.pages import chain
-from servers.site import Answer, Ending, StaticSite, serve
+from servers.site import Answer, Ending, Request, Site, StaticSite, serve
 from serving import RunningServer, served, site_of, start
 
 PAGES = 120
 RATE = 60
+ANSWERS = 8
+"""How many pages a crawl gets between two kills."""
+VICTIMS = ("server", "crawl", "both")
+
+
+class Paced:
+    """A site that takes its time, and almost stops after so many answers, until it is told not to."""
+
+    def __init__(self, site: Site) -> None:
+        self._site, self._count = site, 0
+        self.quick: int | None = 0
+
+    def answer(self, request: Request) -> Answer:
+        self._count += 1
+        delay_s = 0.0 if self.quick is None else 0.1 if self._count <= self.quick else 10.0
+        return replace(self._site.answer(request), delay_s=delay_s)
+
+    def go_on(self, answers: int) -> None:
+        self.quick = self._count + answers
+
+
+class Client:
+    """A client of the event stream that comes back whenever it was cut off, with the number it has."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self.server = server
+        self.seen: list[tuple[int, dict[str, Any]]] = []
+        self.last: int | None = None
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while not self._is_over.wait(0.05):
+            with suppress(OSError, http.client.HTTPException):
+                self._read()
+
+    def _read(self) -> None:
+        host, token = site_of(self.server.url), self.server.token
+        with closing(http.client.HTTPConnection(host, timeout=5)) as wire:
+            known = {} if self.last is None else {"last-event-id": str(self.last)}
+            wire.request("GET", "/api/v1/events", headers={"authorization": f"Bearer {token}", **known})
+            fields: dict[str, str] = {}
+            for line in wire.getresponse():
+                if self._is_over.is_set():
+                    return
+                name, _, value = line.decode().strip().partition(": ")
+                if name:
+                    fields[name] = value
+                    continue
+                if "id" in fields:
+                    self.last = int(fields["id"])
+                if "id" in fields and "data" in fields:
+                    self.seen.append((self.last, json.loads(fields["data"])))
+                fields = {}
+
+    def close(self) -> None:
+        self._is_over.set()
+        self._thread.join(20)
+        assert not self._thread.is_alive()
 
 
 def pid_of(workspace: Path, project: str = "site") -> int | None:
     return orbweb.open(workspace).status(project).pid
 
 
-def kill_crawl(workspace: Path) -> None:
-    """kill -9 of the crawl's process and of its workers."""
-    pid = pid_of(workspace)
+def job_pid(workspace: Path, job: int) -> int | None:
+    """The process of a job, from its first moment on."""
+    return lock.owner_pid(workspace / "locks", str(job), "job")
+
+
+def kill_crawl(workspace: Path, job: int = 1) -> bool:
+    """kill -9 of a job's process and of its workers; whether there was one."""
+    pid = job_pid(workspace, job)
     if pid:
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
         wait_until(lambda: not is_alive(pid))
+    return bool(pid)
 
 
 def is_alive(pid: int) -> bool:
@@ -70,25 +142,33 @@ def reaches(server: RunningServer, number: int) -> Callable[[], bool]:
     return lambda: visits(server) >= number
 
 
-@pytest.mark.parametrize("killed", ["server", "crawl", "both"])
-def test_a_killed_crawl_keeps_its_ids_and_loses_nothing(tmp_path: Path, killed: str) -> None:
-    workspace = tmp_path / "workspace"
-    with serve(GraphSite(9, PAGES)) as site:
-        wanted = expected(tmp_path, site.url)
-        options = ("--private-host", site_of(site.url))
+def stored_events(workspace: Path) -> list[int]:
+    with closing(sqlite3.connect(workspace / "server.db")) as db:
+        return [seq for (seq,) in db.execute("SELECT seq FROM events ORDER BY seq")]
+
+
+def cut_down(workspace: Path, site: Site, kills: int, rng: random.Random) -> None:
+    """A crawl whose server, process or both are killed again and again ends with the same ids and the manifest of
+    one that was not, and a client of its events has seen each of them once."""
+    slow = Paced(site)
+    with serve(slow) as running:
+        options = ("--private-host", site_of(running.url))
         server = start(workspace, *options)
-        begun = server.post("/crawl", {"url": site.url, "project": "site", "rate": RATE})
-        seen: list[int] = []
-        for number in (10, 30, 50):
-            wait_until(reaches(server, number))
-            seen.append(next(server.events(project="site"))[0])
-            if killed != "crawl":
-                server.kill()
-            if killed != "server":
-                kill_crawl(workspace)
-            if killed != "crawl":
-                server = start(workspace, *options)
+        client = Client(server)
         try:
+            begun = server.post("/crawl", {"url": running.url, "project": "site", "rate": "max", "workers": 2})
+            for number in range(kills):
+                slow.go_on(ANSWERS)
+                wait_until(lambda: job_pid(workspace, begun["jobID"]))
+                time.sleep(rng.uniform(0, 1.5))
+                victim = VICTIMS[number % 3] if number < 3 else rng.choice(VICTIMS)
+                if victim != "crawl":
+                    server.kill()
+                if victim != "server":
+                    kill_crawl(workspace)
+                if victim != "crawl":
+                    server = client.server = start(workspace, *options)
+            slow.quick = None
             done = server.ended(begun["jobID"])
             assert (done["state"], done["runID"], done["crawlID"]) == (
                 "completed",
@@ -96,21 +176,29 @@ def test_a_killed_crawl_keeps_its_ids_and_loses_nothing(tmp_path: Path, killed: 
                 begun["crawlID"],
             )
             assert len(server.get("/jobs")["items"]) == 1
-            crawls = server.get(f"/run/{begun['runID']}")["crawls"]
-            assert len(crawls) == (1 if killed == "server" else 4)
-            assert seen == sorted(seen)
-            missed = []
-            for number, state in server.events(after=seen[0], project="site"):
-                missed.append(number)
-                if state["state"] == "completed":
-                    break
-            assert missed == sorted(set(missed))
-            assert missed[0] > seen[0]
-            assert max(seen) <= missed[-1]
+            state = server.get("/projects/site/state")
+            wait_until(lambda: client.seen[-1][1]["state"] == state["state"] == "completed")
+            assert client.seen[-1][1]["jobID"] == begun["jobID"]
         finally:
+            client.close()
             server.terminate()
-    assert_books_balance(workspace / "orbweb.db")
-    assert orbweb.open(workspace).manifest_hash("site") == wanted
+        numbers = [number for number, _ in client.seen]
+        assert numbers == [each for each in stored_events(workspace) if each >= numbers[0]]
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
+        settled = [each["pagesProcessed"] + each["pagesFailed"] for _, each in client.seen]
+        assert settled[-1] == max(settled)
+        assert_books_balance(workspace / "orbweb.db")
+        assert orbweb.open(workspace).manifest_hash("site") == expected(workspace.parent, running.url)
+
+
+def test_a_crawl_that_is_killed_at_random_keeps_its_ids_and_loses_nothing(tmp_path: Path) -> None:
+    cut_down(tmp_path / "workspace", GraphSite(9, PAGES), 8, random.Random(20))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_thirty_kills_at_random(tmp_path: Path, seed: int) -> None:
+    cut_down(tmp_path / "workspace", GraphSite(seed, 3 * PAGES), 10, random.Random(seed))
 
 
 def test_a_budget_is_exact_over_a_kill(tmp_path: Path) -> None:
@@ -179,29 +267,3 @@ def test_a_crawl_that_hangs_is_gone_five_seconds_after_sigterm(tmp_path: Path) -
         assert server.terminate() == 0
         assert time.monotonic() - before < 30
         assert session(pid) == []
-
-
-@pytest.mark.long
-def test_thirty_kills_at_random(tmp_path: Path) -> None:
-    workspace, rng = tmp_path / "workspace", random.Random(20)
-    with serve(GraphSite(9, 600)) as site:
-        wanted = expected(tmp_path, site.url)
-        options = ("--private-host", site_of(site.url))
-        server = start(workspace, *options)
-        begun = server.post("/crawl", {"url": site.url, "project": "site", "rate": 20})
-        for _ in range(30):
-            time.sleep(rng.uniform(0, 1.5))
-            victim = rng.choice(("server", "crawl", "both"))
-            if victim != "crawl":
-                server.kill()
-            if victim != "server":
-                kill_crawl(workspace)
-            if victim != "crawl":
-                server = start(workspace, *options)
-        try:
-            done = server.ended(begun["jobID"])
-            assert (done["state"], done["runID"]) == ("completed", begun["runID"])
-        finally:
-            server.terminate()
-    assert_books_balance(workspace / "orbweb.db")
-    assert orbweb.open(workspace).manifest_hash("site") == wanted

@@ -289,18 +289,6 @@ def test_start_page_that_is_no_page(cli: Cli) -> None:
             assert "not HTML" in result.err
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 20 MB."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small disk needs root")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(disk)], check=True)
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
-
-
 def test_small_disk_holds_a_crawl_before_the_first_request(small_disk: Path) -> None:
     cli = Cli(small_disk / "workspace")
     with serve(StaticSite(chain(3))) as server:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -12,35 +10,13 @@ from pathlib import Path
 import pytest
 
 import orbweb
-from harness import ORBWEB, Result, kill, wait_until
+from harness import ORBWEB, Result, kill, make_readable, make_writable, wait_until, without_override
 from servers.pages import chain, page
 from servers.site import StaticSite, serve
 
-PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 SITE = {"/": page("start", "/a", "/b"), "/a": page("apples and pears"), "/b": page("plums")}
 
 Ask = Callable[..., Result]
-
-
-def make_readable(home: Path) -> None:
-    """Everybody may read it, nobody may write it."""
-    for directory, _, names in os.walk(home):
-        Path(directory).chmod(0o555)
-        for name in names:
-            Path(directory, name).chmod(0o444)
-
-
-def make_writable(home: Path) -> None:
-    for directory, _, names in os.walk(home):
-        Path(directory).chmod(0o755)
-        for name in names:
-            Path(directory, name).chmod(0o644)
-
-
-def without_override() -> None:
-    """Root obeys the permissions of files, too."""
-    if os.geteuid() == 0:
-        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
 def as_reader(home: Path, *args: object, out: Path) -> Result:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from orbweb.app import cursors
 from orbweb.app.directory import OpenWorkspace
+from orbweb.app.job_files import forget_projects
 from orbweb.errors import NothingToDo, StoreError, UsageError
 from orbweb.export.live.catalog import every_path, lead, led_to
 from orbweb.failpoints import failpoint
@@ -62,6 +63,7 @@ def delete(workspace: OpenWorkspace, name: str, number: int | None, confirm: Con
         workspace_paths.forget_runs(workspace.path, set(run_ids))
         if target.number is None:
             spool_files.remove_own_place(workspace.path, target.stem)
+            forget_projects(workspace, project_ids)
             _remove_names(workspace, target.names)
     return {**report, "freed": freed}
 

@@ -67,6 +67,10 @@ class ControlFiles:
             return
         self._write(self._file(command), b"")
 
+    def is_given(self, command: Command) -> bool:
+        """Whether the project has the file of a command, besides those at the top of the workspace."""
+        return self._is_there(self._file(command))
+
     def _write(self, file: Path, text: bytes) -> None:
         workspace_files.make_directory(self._top, self._directory)
         with workspace_files.stream(self._top, file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as stream:

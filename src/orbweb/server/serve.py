@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -89,13 +90,18 @@ def serve(
             Credentials(token, jobs.permission_of, cookie=f"orbweb_login_{port}"),
             allowed_hosts(settings.host, settings.allow_hosts),
         )
+        server = _server(services)
         url = f"http://{_shown(settings.host)}:{port}/"
         print_line(f"serving {settings.workspace} at {url}")
         if given is None:
             print_line(f"token: {token}")
             # A browser keeps what follows the # to itself: it reaches no log and no other site.
             print_line(f"open {url}login#token={token}")
-        _run(services, listener)
+        try:
+            server.run(sockets=[listener])
+        finally:
+            # A second Ctrl-C ends uvicorn without the end of the application.
+            jobs.close()
 
 
 def _without_token(environ: Mapping[str, str]) -> dict[str, str]:
@@ -134,10 +140,11 @@ def _why_not(error: OSError) -> str:
     return f"{error.strerror}; choose an address of this machine with {option('host')}"
 
 
-def _run(services: Services, listener: socket.socket) -> None:
+def _server(services: Services) -> uvicorn.Server:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
-        create_app(services),
+        partial(create_app, services),
+        factory=True,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -148,10 +155,7 @@ def _run(services: Services, listener: socket.socket) -> None:
         http="h11",
         timeout_graceful_shutdown=GRACE_S,
     )
-    # uvicorn sends itself the signal again when it has ended; here that must not end the process.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    _StoppingServer(config, services.jobs.stop).run(sockets=[listener])
+    return _StoppingServer(config, services.jobs.stop)
 
 
 class _StoppingServer(uvicorn.Server):
@@ -160,6 +164,10 @@ class _StoppingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_stop = on_stop
+        # uvicorn handles signals a little later, and sends them again when it has ended, which must not end the
+        # process.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._on_stop()

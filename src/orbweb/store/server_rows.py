@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -14,6 +15,7 @@ class JobRow(NamedTuple):
     request: str
     state: str
     attempt: int
+    held: int
     crawl_before: int | None
     run_id: int | None
     first_crawl: int | None
@@ -24,6 +26,14 @@ class JobRow(NamedTuple):
     created_at: int
     started_at: int | None
     ended_at: int | None
+
+
+class WaitingJob(NamedTuple):
+    """A job in the queue."""
+
+    id: int
+    kind: str
+    project_id: int
 
 
 class EventRow(NamedTuple):
@@ -55,6 +65,12 @@ class ServerStore(Protocol):
 
     def jobs_in(self, state: str) -> list[JobRow]: ...
 
+    def waiting_jobs(self) -> list[WaitingJob]: ...
+
+    def jobs_ahead(self, number: int, kinds: Sequence[str]) -> int: ...
+
+    def active_jobs(self, project_id: int) -> list[JobRow]: ...
+
     def latest_jobs(
         self, count: int, *, project_id: int | None = None, before: int | None = None
     ) -> list[JobRow]: ...
@@ -71,6 +87,10 @@ class ServerStore(Protocol):
         self, number: int, attempt: int, state: str, *, result: str | None, error: str | None, now: int
     ) -> bool: ...
 
+    def hold_job(self, number: int, *, held: bool) -> None: ...
+
+    def requeue_job(self, number: int, attempt: int) -> bool: ...
+
     def interrupt_job(self, number: int) -> None: ...
 
     def settle_job(self, job: JobRow, state: str, error: str | None, now: int) -> bool: ...
@@ -84,6 +104,8 @@ class ServerStore(Protocol):
     def last_events(self) -> list[EventRow]: ...
 
     def last_event(self) -> int: ...
+
+    def first_event(self) -> int: ...
 
     def add_token(self, name: str, fingerprint: str, scope: str, now: int) -> int: ...
 

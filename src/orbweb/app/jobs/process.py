@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from asyncio import AbstractEventLoop
@@ -19,19 +20,23 @@ from pathlib import Path
 from typing import Any
 
 from orbweb.app import crawl as crawl_verb
+from orbweb.app import reextract
 from orbweb.app.callbacks import CrawlCallbacks, redacted
 from orbweb.app.directory import OpenWorkspace, now_us, open_workspace
 from orbweb.app.export import export
-from orbweb.app.jobs.records import CrawlOrder, JobKind, JobState, crawl_order, export_order
+from orbweb.app.job_files import EXPORTS, REPORT, export_name
+from orbweb.app.jobs.records import CrawlOrder, JobKind, JobState, crawl_order, export_order, extract_order
 from orbweb.app.jobs.remote import remote_request
 from orbweb.app.options import options_of
 from orbweb.app.report import write_report
+from orbweb.app.request import request_of
 from orbweb.app.results.crawls import crawl_result
 from orbweb.config import schema
-from orbweb.engine.control import Command
-from orbweb.errors import OrbwebError
+from orbweb.engine.control import Command, ControlFiles
+from orbweb.errors import Busy, OrbwebError
+from orbweb.events import ExtractProgress
 from orbweb.export import Format
-from orbweb.lifecycle import RunState
+from orbweb.lifecycle import EndedBy, RunState
 from orbweb.store import lock, runs, workspace_files
 from orbweb.store.lock import OwnerLock
 from orbweb.store.queries import identities
@@ -39,11 +44,10 @@ from orbweb.store.runs import Project, Run
 from orbweb.store.server_rows import JobRow, ServerStore
 
 ROLE = "job"
-EXPORTS = "exports"
-REPORT = "report"
-EXTENSIONS = {"zip": "zip", "jsonl": "jsonl", "csv": "csv", REPORT: "html"}
-"""The formats of exports that are one file, which can be downloaded."""
 COUNT_S = 0.5
+LOG_BYTES = 1_000_000
+FAILED_SHOWN = 100
+"""Pages that could not be extracted, in the result of a job."""
 
 
 def main(words: list[str]) -> int:
@@ -68,8 +72,14 @@ def _run(workspace: OpenWorkspace, store: ServerStore, job: JobRow) -> None:
         project = identities.project_by_id(workspace.db, job.project_id)
         if project is None:
             raise OrbwebError("the project was deleted")
-        work = _crawl if job.kind == JobKind.CRAWL else _export
-        result = work(workspace, store, job, project)
+        result = _WORK[JobKind(job.kind)](workspace, store, job, project)
+    except _Interrupted:
+        store.interrupt_job(job.id)
+        return
+    except Busy as problem:
+        print(redacted(str(problem)), file=sys.stderr)  # noqa: T201
+        store.requeue_job(job.id, job.attempt)
+        return
     except OrbwebError as problem:
         state, error = JobState.FAILED, redacted(str(problem))
         print(error, file=sys.stderr)  # noqa: T201
@@ -77,23 +87,42 @@ def _run(workspace: OpenWorkspace, store: ServerStore, job: JobRow) -> None:
     store.end_job(job.id, job.attempt, state, result=text, error=error, now=now_us())
 
 
-@dataclass(frozen=True, slots=True)
-class _JoinedRun:
-    """Writes into the job which run and crawl it has opened, before the first request is sent."""
+class _Interrupted(Exception):
+    """A signal has ended the work, which is to be resumed: whoever wants to stop a crawl for good calls `stop`."""
+
+
+@dataclass(slots=True)
+class _Attached:
+    """Writes into the job which run and crawl it has opened, before the first request is sent, and whether the
+    crawl was on hold when a signal ended it."""
 
     workspace: OpenWorkspace
     store: ServerStore
-    job: int
+    job: JobRow
+    control: ControlFiles
+    is_held: bool
+    """Whether the crawl continues one that was on hold."""
+    signals: int = 0
 
     def opened(self, run: Run) -> None:
-        self.store.join_run(self.job, run.id, runs.crawls_of(self.workspace.db, run.id)[-1].id)
+        self.store.join_run(self.job.id, run.id, runs.crawls_of(self.workspace.db, run.id)[-1].id)
+        if self.is_held:
+            self.control.write(Command.PAUSE)
+            self.store.hold_job(self.job.id, held=False)
 
     def written(self, visit: int) -> None: ...
 
     def brake(self) -> str | None:
         return None
 
-    def attach(self, loop: AbstractEventLoop, handle: Callable[[Command], None]) -> None: ...
+    def attach(self, loop: AbstractEventLoop, handle: Callable[[Command], None]) -> None:
+        """In place of the handler that a crawl has of its own, which does not tell a signal from `stop`."""
+        loop.add_signal_handler(signal.SIGTERM, self._interrupt, handle)
+
+    def _interrupt(self, handle: Callable[[Command], None]) -> None:
+        self.signals += 1
+        handle(Command.STOP if self.signals == 1 else Command.STOP_NOW)
+        self.store.hold_job(self.job.id, held=self.control.is_given(Command.PAUSE))
 
     def detach(self) -> None: ...
 
@@ -101,24 +130,36 @@ class _JoinedRun:
 def _crawl(
     workspace: OpenWorkspace, store: ServerStore, job: JobRow, project: Project
 ) -> Mapping[str, Any] | None:
-    order = crawl_order(job.request)
-    joined = joined_run(workspace, store, job)
-    if joined is None:
-        request = remote_request(order, project.name)
-    else:
-        left = unfinished(workspace, project, *joined)
-        if left is None:
-            return None
-        order = resumed(order)
-        request = remote_request(order, project.name)
+    order, joined = crawl_order(job.request), joined_run(workspace, store, job)
+    left = unfinished(workspace, project, *joined) if joined is not None else None
+    if joined is not None and left is None:
+        return None
+    order = order if left is None else resumed(order)
+    request = remote_request(order, project.name)
+    if left is not None:
         request = replace(request, settings=schema.merge(request.settings or {}, left.settings))
-    callbacks = CrawlCallbacks(note=_note, attachment=_JoinedRun(workspace, store, job.id))
+    control = workspace.control(project.name)
+    is_held = left is not None and (bool(job.held) or control.is_given(Command.PAUSE))
+    attached = _Attached(workspace, store, job, control, is_held)
+    callbacks = CrawlCallbacks(note=BoundedLog().note, attachment=attached)
     verb = {"crawl": crawl_verb.crawl, "resume": crawl_verb.resume, "recrawl": crawl_verb.recrawl}[order.verb]
-    return crawl_result(verb(workspace, request, callbacks)).report()
+    report = crawl_result(verb(workspace, request, callbacks)).report()
+    if attached.signals and report["ended_by"] == EndedBy.CANCELLED:
+        raise _Interrupted
+    return report
 
 
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
+@dataclass(slots=True)
+class BoundedLog:
+    """The notes of one process of a job, up to a length."""
+
+    left: int = LOG_BYTES
+
+    def note(self, text: str) -> None:
+        if self.left <= 0:
+            return
+        self.left -= len(text) + 1
+        print(text if self.left > 0 else "further notes are left out", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def joined_run(workspace: OpenWorkspace, store: ServerStore, job: JobRow) -> tuple[int, int] | None:
@@ -171,7 +212,7 @@ def resumed(order: CrawlOrder) -> CrawlOrder:
 def _export(workspace: OpenWorkspace, store: ServerStore, job: JobRow, project: Project) -> Mapping[str, Any]:
     order = export_order(job.request)
     workspace_files.make_directory(workspace.path, EXPORTS)
-    name = f"{EXPORTS}/{job.id}.{EXTENSIONS[order.to]}"
+    name = export_name(job.id, order.to)
     counted_at = 0.0
 
     def count(done: int, total: int) -> None:
@@ -188,3 +229,27 @@ def _export(workspace: OpenWorkspace, store: ServerStore, job: JobRow, project: 
         pages = export(workspace, project.name, form, path, order.run, raw=False, on_progress=count).pages
     store.count_job(job.id, pages, pages)
     return {"file": name, "pages": pages, "bytes": os.stat(workspace.path / name).st_size}  # noqa: PTH116
+
+
+def _extract(workspace: OpenWorkspace, store: ServerStore, job: JobRow, project: Project) -> Mapping[str, Any]:
+    order = extract_order(job.request)
+
+    def count(now: ExtractProgress) -> None:
+        store.count_job(job.id, now.done + now.failed, now.total)
+
+    request = request_of("extract", {}, (), project.name)
+    done = reextract.extract(
+        workspace,
+        request,
+        number=order.run,
+        everything=order.everything,
+        on_progress=count,
+        note=BoundedLog().note,
+    )
+    if done["left"]:
+        raise _Interrupted
+    store.count_job(job.id, done["pages"], done["pages"])
+    return {**done, "failed": done["failed"][:FAILED_SHOWN]}
+
+
+_WORK = {JobKind.CRAWL: _crawl, JobKind.BATCH: _crawl, JobKind.EXPORT: _export, JobKind.EXTRACT: _extract}

@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from orbweb.app import job_files
 from orbweb.store.rows import moment
 from orbweb.store.server_rows import JobRow
 
 
 class JobState(StrEnum):
-    """`interrupted`: the server ended, and resumes the job at its next start. `paused`: it will not."""
+    """`interrupted`: the server ended, and resumes the job at its next start. `paused`: its process died, and it
+    is not resumed (`--no-autoresume`). `cancelled`: taken out of the queue or, of an export, ended at work."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -21,14 +23,23 @@ class JobState(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     PAUSED = "paused"
+    CANCELLED = "cancelled"
 
 
 class JobKind(StrEnum):
+    """`crawl`: one of the verbs crawl, resume and recrawl. `batch`: a crawl of a list of URLs, without following
+    links. `extract`: the stored pages of a run are extracted again."""
+
     CRAWL = "crawl"
-    EXPORT = "export"
+    BATCH = "batch"
+    EXPORT = job_files.EXPORT
+    EXTRACT = "extract"
 
 
-ACTIVE = (JobState.QUEUED, JobState.RUNNING, JobState.INTERRUPTED)
+CRAWLS = (JobKind.CRAWL, JobKind.BATCH)
+"""Jobs that have a run and crawls."""
+OWNING = (*CRAWLS, JobKind.EXTRACT)
+"""Jobs that own their project while they work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,18 @@ class ExportOrder:
         return json.dumps(asdict(self), sort_keys=True)
 
 
+@dataclass(frozen=True, slots=True)
+class ExtractOrder:
+    """Pages that a client wants to be extracted again: those of a run, by its number, with another version of the
+    extractor; or `everything`."""
+
+    run: int
+    everything: bool
+
+    def text(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
 def crawl_order(text: str) -> CrawlOrder:
     found = json.loads(text)
     lists = {"urls": tuple(found["urls"]), "private_sites": tuple(found["private_sites"])}
@@ -67,9 +90,14 @@ def export_order(text: str) -> ExportOrder:
     return ExportOrder(**json.loads(text))
 
 
+def extract_order(text: str) -> ExtractOrder:
+    return ExtractOrder(**json.loads(text))
+
+
 @dataclass(frozen=True, slots=True)
 class ServerJob:
-    """A job as clients see it. `done` of `total`: pages of an export that are written."""
+    """A job as clients see it. `done` of `total`: pages that an export has written, or an extraction has
+    read."""
 
     id: int
     kind: JobKind

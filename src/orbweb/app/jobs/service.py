@@ -13,14 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orbweb.app import ids, listings, overview
+from orbweb.app import ids, listings, overview, reports
 from orbweb.app.directory import OpenWorkspace, now_us
+from orbweb.app.job_files import EXTENSIONS, export_name, forget_project
 from orbweb.app.jobs import remote
-from orbweb.app.jobs.follower import CrawlFollower, EventLog, monotonic, state_of
+from orbweb.app.jobs.follower import CrawlFollower, EventLog, job_at_work, monotonic, state_of
 from orbweb.app.jobs.lists import RunLists
-from orbweb.app.jobs.process import EXPORTS, EXTENSIONS
 from orbweb.app.jobs.reading import RunReader
-from orbweb.app.jobs.records import ACTIVE, CrawlOrder, ExportOrder, JobKind, JobState, ServerJob, job_of
+from orbweb.app.jobs.records import (
+    CRAWLS,
+    CrawlOrder,
+    ExportOrder,
+    ExtractOrder,
+    JobKind,
+    JobState,
+    ServerJob,
+    job_of,
+)
 from orbweb.app.jobs.remote import OperatorRules
 from orbweb.app.jobs.supervisor import Supervisor, SupervisorSettings
 from orbweb.app.listings import PageFilter
@@ -36,7 +45,7 @@ from orbweb.app.tokens import Permission, fingerprint, new_token, permission_of
 from orbweb.errors import Busy, NothingToDo, OrbwebError, UnknownId, UsageError
 from orbweb.lifecycle import RunState
 from orbweb.store import runs
-from orbweb.store.lock import OwnerLock
+from orbweb.store.lock import OwnerLock, owner_pid
 from orbweb.store.queries import identities
 from orbweb.store.rows import moment
 from orbweb.store.runs import Project
@@ -47,6 +56,8 @@ LOOK_S = 0.02
 TOKEN_NAME = 100
 COUNTED = 1_000
 """Runs whose alternates are known."""
+ONLY_BASES = {"max_depth": 0, "sitemap": "off"}
+"""The options of a batch."""
 
 
 class ActiveCrawl(Busy):
@@ -161,13 +172,7 @@ class JobService:
         """Start a crawl, or resume the paused run of its project; as `Workspace.crawl`. Returns when it has begun
         or, if it is not to `wait`, when its row is stored."""
         order = self._order("crawl", urls, options or {}, settings or {})
-        with self._submitting, self._workspace() as workspace:
-            known = self._known(workspace, order, project)
-            if known is not None:
-                self._refuse_active(workspace, known)
-            found = remote.prepare_crawl(workspace, order, project)
-            job = self._submit(order, found)
-        return self._started(job) if wait else self._at_work(job)
+        return self._crawled(order, project, JobKind.CRAWL, wait=wait)
 
     def _known(self, workspace: OpenWorkspace, order: CrawlOrder, project: str | None) -> Project | None:
         request = remote.remote_request(order, project)
@@ -203,9 +208,31 @@ class JobService:
             job = self._submit(order, found)
         return self._started(job) if wait else self._at_work(job)
 
+    def batch(
+        self,
+        urls: tuple[str, ...],
+        *,
+        project: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        wait: bool = True,
+    ) -> StartedCrawl:
+        """Visit these URLs and no others: a crawl that follows no links and reads no sitemaps."""
+        if not urls:
+            raise UsageError("`urls`: give at least one URL")
+        order = self._order("crawl", urls, {**(options or {}), **ONLY_BASES}, {})
+        return self._crawled(order, project, JobKind.BATCH, wait=wait)
+
+    def _crawled(self, order: CrawlOrder, project: str | None, kind: JobKind, *, wait: bool) -> StartedCrawl:
+        with self._submitting, self._workspace() as workspace:
+            known = self._known(workspace, order, project)
+            if known is not None:
+                self._refuse_active(workspace, known)
+            found = remote.prepare_crawl(workspace, order, project)
+            job = self._submit(order, found, kind)
+        return self._started(job) if wait else self._at_work(job)
+
     def _refuse_active(self, workspace: OpenWorkspace, project: Project) -> None:
-        active = [job for state in ACTIVE for job in self._store.jobs_in(state) if job.project_id == project.id]
-        crawls = [job for job in active if job.kind == JobKind.CRAWL]
+        crawls = [job for job in self._store.active_jobs(project.id) if job.kind in CRAWLS]
         if not crawls and workspace.owner(project.name) is None:
             return
         latest = runs.latest_run(workspace.db, project.id)
@@ -217,8 +244,8 @@ class JobService:
             f"project {project.name!r} {words}", last[0].id if last else None, crawls[0].id if crawls else None
         )
 
-    def _submit(self, order: CrawlOrder, project: Project) -> ServerJob:
-        row = self._store.add_job(JobKind.CRAWL, project.id, order.text(), now_us())
+    def _submit(self, order: CrawlOrder, project: Project, kind: JobKind = JobKind.CRAWL) -> ServerJob:
+        row = self._store.add_job(kind, project.id, order.text(), now_us())
         self._supervisor.wake()
         return job_of(row)
 
@@ -240,11 +267,7 @@ class JobService:
         return StartedCrawl(job, job.project_id, job.run_id, job.crawl_id)
 
     def _must_wait(self, job: ServerJob) -> bool:
-        running = [row for row in self._store.jobs_in(JobState.RUNNING) if row.kind == JobKind.CRAWL]
-        ahead = [
-            row for row in self._store.jobs_in(JobState.QUEUED) if row.kind == JobKind.CRAWL and row.id < job.id
-        ]
-        return len(running) + len(ahead) >= self._settings.max_active
+        return self._store.jobs_ahead(job.id, CRAWLS) >= self._settings.max_active
 
     def plan(
         self, urls: tuple[str, ...], options: Mapping[str, Any], settings: Mapping[str, Any] | None = None
@@ -264,22 +287,24 @@ class JobService:
         with self._submitting, self._workspace() as workspace:
             return remote.save_settings(workspace, self._order("crawl", urls, options, settings), project).id
 
-    def states(self) -> list[dict[str, Any]]:
-        """The small state of every project, as events have it."""
+    def states(self, project_id: int | None = None) -> list[dict[str, Any]]:
+        """The small state of every project, or of one, as events have it."""
         with self._workspace() as workspace:
-            return [self._state(workspace, project) for project in runs.projects(workspace.db)]
+            if project_id is None:
+                return [self._state(workspace, project) for project in runs.projects(workspace.db)]
+            found = identities.project_by_id(workspace.db, project_id)
+            return [self._state(workspace, found)] if found is not None else []
 
     def state(self, project: str) -> dict[str, Any]:
         with self._workspace() as workspace:
             return self._state(workspace, runs.project(workspace.db, project))
 
     def _state(self, workspace: OpenWorkspace, project: Project) -> dict[str, Any]:
-        from orbweb.app import reports
-
         is_running = workspace.owner(project.name) is not None
         snapshot = reports.snapshot(workspace, project.name) if is_running else None
         rate = round(snapshot.rate, 2) if snapshot is not None else 0.0
-        return state_of(workspace, project, snapshot, rate=rate, is_running=is_running)
+        said = state_of(workspace, project, snapshot, rate=rate, is_owned=is_running)
+        return {**said, "jobID": job_at_work(self._store, project.id, said)}
 
     # Ids.
 
@@ -390,13 +415,28 @@ class JobService:
         return [job_of(row) for row in self._store.latest_jobs(count, project_id=project_id, before=before)]
 
     def cancel(self, number: int) -> ServerJob:
-        """Take a job out of the queue; NothingToDo if it has begun."""
+        """Take a job out of the queue, or end an export or extraction at work; NothingToDo if it has ended, or is
+        a crawl that has begun: that is stopped."""
         row = self._store.job(number) if number <= identities.LARGEST else None
         if row is None:
             raise UnknownId(f"there is no job with the id {number}")
-        if row.state != JobState.QUEUED or not self._store.settle_job(row, JobState.PAUSED, "cancelled", now_us()):
+        ends_now = row.state == JobState.RUNNING and row.kind not in CRAWLS
+        is_waiting = row.state in (JobState.QUEUED, JobState.INTERRUPTED)
+        if not (ends_now or is_waiting) or not self._store.settle_job(row, JobState.CANCELLED, None, now_us()):
             raise NothingToDo(f"job {number} does not wait: it is {row.state}")
+        if ends_now:
+            self._supervisor.end(number)
         return self.job(number)
+
+    def extract(self, project: str, run: int | None, *, everything: bool = False) -> ServerJob:
+        """Extract the stored pages of a run again, as `Workspace.extract`: no requests are sent. Waits while the
+        project is being crawled."""
+        with self._workspace() as workspace:
+            found = runs.project(workspace.db, project)
+            number = runs.run_of(workspace.db, found, run).number
+        row = self._store.add_job(JobKind.EXTRACT, found.id, ExtractOrder(number, everything).text(), now_us())
+        self._supervisor.wake()
+        return job_of(row)
 
     def export(self, project: str, to: str, run: int | None) -> ServerJob:
         """Write the pages of a run to a file that can be downloaded."""
@@ -413,18 +453,20 @@ class JobService:
         """The file of a completed export; NothingToDo if there is none."""
         if job.kind is not JobKind.EXPORT or job.state is not JobState.COMPLETED:
             raise NothingToDo(f"job {job.id} has no file: it is {job.state.value}")
-        path = self._settings.path / EXPORTS / f"{job.id}.{EXTENSIONS[job.request['to']]}"
+        path = self._settings.path / export_name(job.id, job.request["to"])
         if not path.is_file() or path.is_symlink():
             raise NothingToDo(f"the file of job {job.id} was deleted")
         return path
 
     def forget_project(self, project_id: int) -> None:
         """Delete the jobs and events of a project that was deleted."""
-        for row in self._store.latest_jobs(1_000_000, project_id=project_id):
-            if row.kind == JobKind.EXPORT:
-                extension = EXTENSIONS[job_of(row).request["to"]]
-                (self._settings.path / EXPORTS / f"{row.id}.{extension}").unlink(missing_ok=True)
-        self._store.forget_project(project_id)
+        forget_project(self._settings.path, self._store, project_id)
+        self.events.forget(project_id)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the server stops."""
+        return self._supervisor.is_ending
 
     # Changes that were looked at.
 
@@ -468,4 +510,8 @@ def _served_alone(path: Path) -> OwnerLock:
     try:
         return OwnerLock(path / "locks", "server", "serve")
     except Busy:
-        raise Busy(f"another process serves {path} already") from None
+        pid = owner_pid(path / "locks", "server", "serve")
+        raise Busy(
+            f"process {pid or 'unknown'} serves {path} already: a workspace has one server. Use that one, or stop "
+            "it first."
+        ) from None

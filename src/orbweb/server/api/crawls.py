@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from orbweb.app.ids import CrawlIdentity
 from orbweb.app.jobs.follower import AT_WORK
-from orbweb.app.jobs.service import StartedCrawl
+from orbweb.app.jobs.service import ONLY_BASES, StartedCrawl
 from orbweb.server.api.fields import given_options, options_body, text_of
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served, Services
@@ -18,12 +18,14 @@ router = APIRouter(tags=["crawls"])
 
 if TYPE_CHECKING:
     CrawlBody: TypeAlias = dict[str, Any]
+    BatchBody: TypeAlias = dict[str, Any]
     ResumeBody: TypeAlias = dict[str, Any]
     RecrawlBody: TypeAlias = dict[str, Any]
 else:
     CrawlBody = options_body(
         "CrawlBody", "crawl", url=NotRequired[str], urls=NotRequired[list[str]], project=NotRequired[str]
     )
+    BatchBody = options_body("BatchBody", "crawl", leave_out=ONLY_BASES, urls=list[str], project=NotRequired[str])
     ResumeBody = options_body("ResumeBody", "resume")
     RecrawlBody = options_body("RecrawlBody", "recrawl")
 
@@ -77,6 +79,20 @@ def crawl(
     command line, in camelCase. A project with an active crawl: 409 `crawl_active`, with its `crawlID`."""
     return _started(
         served.jobs.crawl(urls_of(body), project=_project(served, body), options=given_options("crawl", body))
+    )
+
+
+@router.post("/batch", summary="Visit a list of URLs")
+def batch(
+    served: Served,
+    body: Annotated[
+        BatchBody, Body(examples=[{"urls": ["https://example.org/a", "https://example.org/b"], "project": "list"}])
+    ],
+) -> Started:
+    """As `POST /crawl` with these `urls`, and without following links or reading sitemaps: they are visited,
+    and what they redirect to."""
+    return _started(
+        served.jobs.batch(urls_of(body), project=_project(served, body), options=given_options("crawl", body))
     )
 
 

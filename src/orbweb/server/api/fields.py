@@ -6,7 +6,7 @@ returns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -136,9 +136,10 @@ def _type_of(option: Option) -> Any:
     return found | None if option.removable else found
 
 
-def options_body(name: str, verb: str, **more: Any) -> Any:
-    """The body of a request that takes the options of a verb: every one of them may be left out."""
-    found = {field_name(each.name): NotRequired[_type_of(each)] for each in remote_options(verb)}
+def options_body(name: str, verb: str, *, leave_out: Container[str] = (), **more: Any) -> Any:
+    """The body of a request that takes the options of a verb, without some: every one of them may be left out."""
+    options = [each for each in remote_options(verb) if each.name not in leave_out]
+    found = {field_name(each.name): NotRequired[_type_of(each)] for each in options}
     made = _typed_dict(name, {**more, **found})
     made.__pydantic_config__ = STRICT
     return made

@@ -1,4 +1,4 @@
-"""Jobs: the crawls and exports that this server runs, its queue of them, and the files of exports."""
+"""Jobs: the crawls, exports and extractions that this server runs, its queue of them, and the files of exports."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ class ExportBody(TypedDict):
 
     to: Literal["zip", "jsonl", "csv", "report"]
     run: NotRequired[int | None]
+    __pydantic_config__ = STRICT  # type: ignore[misc]
+
+
+class ExtractBody(TypedDict):
+    """A run by its number, and whether all of its pages are extracted."""
+
+    run: NotRequired[int | None]
+    everything: NotRequired[bool]
     __pydantic_config__ = STRICT  # type: ignore[misc]
 
 
@@ -60,9 +68,10 @@ def get_job(job_id: int, served: Served) -> Response:
     return _answer(served.jobs.job(job_id))
 
 
-@router.delete("/jobs/{job_id}", summary="Take a job out of the queue", responses=JOB)  # type: ignore[arg-type]
+@router.delete("/jobs/{job_id}", summary="Cancel a job", responses=JOB)  # type: ignore[arg-type]
 def cancel_job(job_id: int, served: Served) -> Response:
-    """409 if it has begun: stop its crawl instead."""
+    """Takes a job out of the queue, or ends an export or extraction at work. 409 if it has ended, or is a crawl
+    that has begun: stop that instead."""
     return _answer(served.jobs.cancel(job_id))
 
 
@@ -71,6 +80,19 @@ def export(project: str, served: Served, body: Annotated[ExportBody, Body(exampl
     """A job: `done` of `total` pages are written; when it is completed, its file can be downloaded."""
     job = served.jobs.export(served.jobs.project(project).name, body["to"], body.get("run"))
     return _answer(job, 202)
+
+
+@router.post(
+    "/projects/{project}/extract", summary="Extract a run again", status_code=202, responses={202: JOB[200]}
+)
+def extract(
+    project: str, served: Served, body: Annotated[ExtractBody | None, Body(examples=[{}])] = None
+) -> Response:
+    """A job that reads the stored pages of a run again, without requests: those of another version of the
+    extractor, or `everything`. It waits while the project is being crawled; `done` of `total` pages are read."""
+    name = served.jobs.project(project).name
+    run, everything = (body.get("run"), body.get("everything", False)) if body else (None, False)
+    return _answer(served.jobs.extract(name, run, everything=everything), 202)
 
 
 @router.get("/jobs/{job_id}/file", summary="The file of a completed export", response_class=FileResponse)

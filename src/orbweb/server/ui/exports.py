@@ -34,6 +34,7 @@ STATES = {
     JobState.COMPLETED: "completed",
     JobState.FAILED: "failed",
     JobState.PAUSED: "stopped_early",
+    JobState.CANCELLED: "stopped_early",
 }
 
 

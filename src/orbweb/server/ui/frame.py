@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orbweb.app import RunningCrawl, RunOutline
-from orbweb.app.jobs.records import JobKind, JobState
+from orbweb.app.jobs.records import CRAWLS, JobState
 from orbweb.app.pictures import Thread, thread_of
 from orbweb.server.services import Services
 from orbweb.server.ui.format import rate, segment
@@ -176,7 +176,7 @@ class WaitingCrawl:
 
 def waiting_crawls(served: Services) -> list[WaitingCrawl]:
     """The crawls that wait for their turn, the next first."""
-    found = [job for job in served.jobs.jobs(LATEST) if job.kind is JobKind.CRAWL and job.state is JobState.QUEUED]
+    found = [job for job in served.jobs.jobs(LATEST) if job.kind in CRAWLS and job.state is JobState.QUEUED]
     if not found:
         return []
     names = {each.id: each.name for each in served.jobs.projects()}
@@ -196,9 +196,9 @@ def coming_crawl(served: Services, project: str) -> str | None:
     while its process comes up."""
     latest = served.jobs.jobs(1, project_id=served.jobs.project(project).id)
     for job in latest:
-        if job.kind is JobKind.CRAWL and job.state is JobState.QUEUED:
+        if job.kind in CRAWLS and job.state is JobState.QUEUED:
             return "waiting"
-        if job.kind is JobKind.CRAWL and job.state is JobState.RUNNING and job.crawl_id is None:
+        if job.kind in CRAWLS and job.state is JobState.RUNNING and job.crawl_id is None:
             return "starting"
     return None
 

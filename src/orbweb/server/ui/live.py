@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from orbweb.app import ProjectRules
 from orbweb.app.results.listings import RulePreview
 from orbweb.errors import OrbwebError, UsageError
-from orbweb.server.events import BEAT_S, MOST_STREAMS, TICK_S
+from orbweb.server.events import BEAT_S, MOST_STREAMS, TICK_S, StreamLife
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served, Services
 from orbweb.server.ui import format as texts
@@ -203,11 +203,13 @@ async def live_events(request: Request, served: Served, project: str) -> Streami
         raise ProblemRaised(503, "too_many_streams", f"{MOST_STREAMS} streams are open")
     board = board_of(request)
     await to_thread.run_sync(served.jobs.outline, project)
+    known = await to_thread.run_sync(served.jobs.project, project)
+    life = StreamLife(request, served, known.id)
 
     async def stream() -> AsyncIterator[str]:
         streams.add(asyncio.current_task())
         try:
-            async for text in _events(served, board, project):
+            async for text in _events(served, life, board, project):
                 yield text
         finally:
             streams.discard(asyncio.current_task())
@@ -215,11 +217,11 @@ async def live_events(request: Request, served: Served, project: str) -> Streami
     return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
-async def _events(served: Services, board: LiveBoard, project: str) -> AsyncIterator[str]:
+async def _events(served: Services, life: StreamLife, board: LiveBoard, project: str) -> AsyncIterator[str]:
     before: LiveView | None = None
     number, beats = 0, 0.0
     yield ": orbweb\n\n"
-    while True:
+    while await life.lasts():
         view = await to_thread.run_sync(_view, served, board, project)
         same = before is not None and replace(view, updated=before.updated) == before
         if view.at_work or not same:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from orbweb.app import ProjectOverview, RunHistory
 from orbweb.app.ids import ProjectIdentity, checked_name
-from orbweb.app.jobs.records import JobKind, JobState
+from orbweb.app.jobs.records import CRAWLS, JobState
 from orbweb.errors import NothingToDo, UnknownProject, UsageError
 from orbweb.server.problems import problem_of
 from orbweb.server.services import ADMIN, Served, Services
@@ -119,7 +119,7 @@ def _waits(served: Services, project: str) -> WaitingCrawl | None:
 def _refusal(served: Services, project: str) -> str | None:
     """Why the last crawl of this server could not begin, if that is the last thing that happened."""
     number = _identity(served, project).id
-    latest = [job for job in served.jobs.jobs(10, project_id=number) if job.kind is JobKind.CRAWL][:1]
+    latest = [job for job in served.jobs.jobs(10, project_id=number) if job.kind in CRAWLS][:1]
     return latest[0].error if latest and latest[0].state is JobState.FAILED and latest[0].run_id is None else None
 
 

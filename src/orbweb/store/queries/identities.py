@@ -58,3 +58,27 @@ def last_crawl(db: Queries) -> int:
 def crawls_after(db: Queries, project_id: int, crawl_id: int) -> list[tuple[int, int]]:
     """The crawls of a project with larger ids, each as (id, run id)."""
     return [(row[0], row[1]) for row in db.all("crawls_after", project_id=project_id, id=crawl_id)]
+
+
+class Standing(NamedTuple):
+    """How the latest run of a project stands."""
+
+    project_id: int
+    run_id: int | None
+    state: str | None
+    crawl_id: int | None
+
+
+def standings(db: Queries) -> list[Standing]:
+    """How the latest run of each project stands."""
+    return [Standing(*row) for row in db.all("standings")]
+
+
+def projects_at_work(db: Queries) -> list[int]:
+    """The projects with a crawl that has not ended, or was killed."""
+    return [row[0] for row in db.all("projects_at_work")]
+
+
+def data_version(db: Queries) -> int:
+    """A number that is another one when another connection has written."""
+    return int(db.value("data_version"))

@@ -7,22 +7,25 @@ be missing, but no number is used twice by a server that was only killed.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from orbweb.errors import StoreError
 from orbweb.store import Row
-from orbweb.store.server_rows import EventRow, JobRow, TokenRow
+from orbweb.store.server_rows import EventRow, JobRow, TokenRow, WaitingJob
 from orbweb.store.sqlite.db import BUSY_TIMEOUT_S, load_queries, use_wal
 from orbweb.store.sqlite.errors import UNREADABLE, explained
 from orbweb.store.sqlite.schema import foreign_objects, named_schema
 
 FILE = "server.sql"
-EVENTS_KEPT = 20_000
+EVENTS_KEPT = 10_000
+"""An event has at most about 5 kB, so the events take at most about 50 MB."""
+_LARGEST = 2**63 - 1
 
 
 class SqliteServerStore:
@@ -95,8 +98,21 @@ class SqliteServerStore:
     def jobs_in(self, state: str) -> list[JobRow]:
         return [JobRow(*row) for row in self._run("jobs_in", state=state)]
 
+    def waiting_jobs(self) -> list[WaitingJob]:
+        return [WaitingJob(*row) for row in self._run("waiting_jobs")]
+
+    def jobs_ahead(self, number: int, kinds: Sequence[str]) -> int:
+        return int(self._run("jobs_ahead", id=number, kinds=json.dumps(list(kinds)))[0][0])
+
+    def active_jobs(self, project_id: int) -> list[JobRow]:
+        return [JobRow(*row) for row in self._run("active_jobs", project_id=project_id)]
+
     def latest_jobs(self, count: int, *, project_id: int | None = None, before: int | None = None) -> list[JobRow]:
-        rows = self._run("latest_jobs", project_id=project_id, before=before, count=count)
+        until = _LARGEST if before is None else before
+        if project_id is None:
+            rows = self._run("latest_jobs", before=until, count=count)
+        else:
+            rows = self._run("latest_jobs_of", project_id=project_id, before=until, count=count)
         return [JobRow(*row) for row in rows]
 
     def start_job(self, job: JobRow, now: int) -> int | None:
@@ -119,6 +135,12 @@ class SqliteServerStore:
         rows = self._run("end_job", id=number, attempt=attempt, state=state, result=result, error=error, now=now)
         return bool(rows)
 
+    def hold_job(self, number: int, *, held: bool) -> None:
+        self._run("hold_job", id=number, held=held)
+
+    def requeue_job(self, number: int, attempt: int) -> bool:
+        return bool(self._run("requeue_job", id=number, attempt=attempt))
+
     def interrupt_job(self, number: int) -> None:
         self._run("interrupt_job", id=number)
 
@@ -135,7 +157,7 @@ class SqliteServerStore:
     def add_event(self, project_id: int, data: str, now: int) -> int:
         ((seq,),) = self._run_quickly("add_event", project_id=project_id, data=data, now=now)
         if seq % (EVENTS_KEPT // 10) == 0:
-            self._run_quickly("forget_events", kept=EVENTS_KEPT)
+            self._run_quickly("forget_events", last=seq, kept=EVENTS_KEPT)
         return int(seq)
 
     def events_after(self, seq: int, count: int, project_id: int | None = None) -> list[EventRow]:
@@ -148,6 +170,9 @@ class SqliteServerStore:
 
     def last_event(self) -> int:
         return int(self._run_quickly("last_event")[0][0])
+
+    def first_event(self) -> int:
+        return int(self._run_quickly("first_event")[0][0])
 
     # Tokens.
 

@@ -17,6 +17,22 @@ RETURNING id;
 -- New options replace the stored ones.
 UPDATE projects SET settings = :settings, bases = :bases WHERE id = :id;
 
+-- name: data_version
+-- Changes when another connection has written.
+PRAGMA data_version;
+
+-- name: projects_at_work
+-- The projects with a crawl that has not ended; whether its process lives, its lock tells.
+SELECT projects.id FROM runs JOIN projects ON projects.id = runs.project_id WHERE runs.state = 'in_progress'
+ORDER BY projects.id;
+
+-- name: standings
+-- How the latest run of each project stands, and its latest crawl.
+SELECT projects.id, runs.id, runs.state, (SELECT MAX(crawls.id) FROM crawls WHERE crawls.run_id = runs.id)
+FROM projects LEFT JOIN runs ON runs.project_id = projects.id
+AND runs.number = (SELECT MAX(latest.number) FROM runs AS latest WHERE latest.project_id = projects.id)
+ORDER BY projects.id;
+
 -- name: rename_project
 -- Everything else refers to projects by their ids.
 UPDATE projects SET name = :new WHERE name = :old;
