@@ -98,6 +98,7 @@ def test_changes_are_those_of_the_command_line(crawled: tuple[Browser, Path, Run
     assert f"{diff.unchanged} unchanged, not listed" in page
     assert "<mark>nothing</mark>" in page or "<mark>nothing is" in page
     assert "## Use" in page
+    assert re.search(r'<option value="2" selected>run 2, \d', page)
     for kind in ("added", "removed"):
         listed = browser.http.get("/p/larder/diff/1..2.json", params={"kind": kind}).json()
         assert [each["url"] for each in listed] == [each.url for each in getattr(diff, kind)]

@@ -15,17 +15,20 @@ from orbweb.app import RunDiff, RunOutline
 from orbweb.model import Document
 from orbweb.server.problems import ProblemRaised
 from orbweb.server.services import Served, Services
+from orbweb.server.ui import format as texts
 from orbweb.server.ui.comparisons import comparisons_of
 from orbweb.server.ui.format import segment
 from orbweb.server.ui.frame import PageFrame, project_frame, project_path, run_path
 from orbweb.server.ui.hunks import Hunk, hunks_of
-from orbweb.server.ui.templating import field_of, form_of, render
+from orbweb.server.ui.templating import field_of, form_of, now, render
 from orbweb.server.ui.toast import done
 from orbweb.server.ui.twins import twin
 
 router = APIRouter()
 
 PER_PAGE = 25
+DATED = 24
+"""Runs that are offered with the day on which they began."""
 ROOM = 30_000
 """Characters of hunks on a page of the list."""
 SHARE = 6_000
@@ -245,7 +248,8 @@ def show(
     if old is None or new.run is None:
         return render(request, "changes.html", frame=frame, outline=outline, view="none", project=project)
     diff = comparisons_of(request).compared(old, new, keep_noise=bool(noise))
-    runs: dict[str, Any] = {"old": old, "new": new, "outline": outline, "project": project}
+    dates = {each.run: texts.day(each.started_at, now()) for each in served.jobs.histories(project, limit=DATED)}
+    runs: dict[str, Any] = {"old": old, "new": new, "outline": outline, "project": project, "dates": dates}
     if diff is None:
         response = render(request, "changes.html", frame=frame, view="wait", **runs)
         response.headers["refresh"] = "1"
