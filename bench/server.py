@@ -134,7 +134,7 @@ def routes(pages: int, deep: str) -> list[Route]:
     found += [
         Route("/api/v1/projects", "/api/v1/projects"),
         Route(API, below),
-        Route(f"{API}/status", f"{below}/status"),
+        Route(f"{API}/status", f"{below}/status", is_list=False),
         Route(f"{API}/state", f"{below}/state"),
         *(
             Route(f"{API}/pages{query}", f"{below}/pages")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -24,6 +25,7 @@ from orbweb.server.ui.lists import Lists
 from orbweb.server.ui.live_board import LiveBoard
 from orbweb.server.ui.problem_page import framed_problem, problem_page, project_in
 from orbweb.server.ui.search import Searches
+from orbweb.server.ui.templating import compile_templates
 
 THREADS = 16
 _CODES = {404: "not_found", 405: "method_not_allowed"}
@@ -60,6 +62,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = THREADS
     jobs = app.state.services.jobs
     await to_thread.run_sync(jobs.start)
+    threading.Thread(target=compile_templates, name="orbweb-templates", daemon=True).start()
     try:
         yield
     finally:

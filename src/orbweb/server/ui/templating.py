@@ -45,6 +45,13 @@ def environment() -> Environment:
     return made
 
 
+def compile_templates() -> None:
+    """Compile all templates, so that the first page of a server does not wait for it."""
+    made = environment()
+    for name in made.list_templates(extensions=["html"]):
+        made.get_template(name)
+
+
 def render(
     request: Request, name: str, *, status: int = 200, frame: PageFrame = BARE, **values: Any
 ) -> HTMLResponse:
