@@ -33,7 +33,12 @@ class ConfigError(UsageError):
 
 
 class UnknownProject(UsageError):
-    """The workspace has no project of that name."""
+    """The workspace has no project of that name; `brief` is the message without the path of the workspace, for
+    clients of a server."""
+
+    def __init__(self, message: str, brief: str | None = None) -> None:
+        super().__init__(message)
+        self.brief = brief or message
 
 
 class UnknownId(UsageError):

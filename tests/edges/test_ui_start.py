@@ -33,9 +33,9 @@ SITE: dict[str, Answer] = {
 class Browser:
     """A browser without JavaScript: cookies, links and forms."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, token: str = TOKEN) -> None:
         self.http = httpx.Client(base_url=url, timeout=60, trust_env=False, headers=HTML)
-        answer = self.http.post("/login", data={"token": TOKEN, "next": "/"})
+        answer = self.http.post("/login", data={"token": token, "next": "/"})
         assert answer.status_code == 303, answer.text
 
     def get(self, path: str, status: int = 200) -> str:
@@ -351,7 +351,26 @@ def test_a_problem_is_shown_in_the_frame_of_its_project(visited: Visited) -> Non
     assert "/p/docs" in links(answer.text.partition('class="actions"')[2])
     text = visited.browser.get("/p/missing/live", 404)
     assert "There is no such project" in text
+    assert "No project 'missing' (projects: " in unescape(text)
+    assert str(visited.cli.workspace.parent) not in text, "no path of this machine"
     assert "/new" in links(text.partition('class="actions"')[2])
+
+
+def test_a_token_that_may_only_read_sees_no_buttons_that_it_may_not_press(visited: Visited) -> None:
+    made = visited.browser.post("/tokens", {"name": "reader", "scope": "read"})
+    token = re.search(r"<code>([\w-]{30,})</code>", made.text)
+    assert token is not None
+    reader = Browser(str(visited.browser.http.base_url), token[1])
+    for path in ("/", "/p/docs", "/p/part"):
+        shown = reader.get(path).partition("<main")[2].partition("</main>")[0]
+        assert 'method="post"' not in shown, path
+        assert "/new" not in links(reader.get(path)), path
+    refused = reader.post("/p/part/resume", {})
+    assert refused.status_code == 403
+    assert "This token may not do that" in refused.text
+    assert "/login" in links(refused.text.partition('class="actions"')[2])
+    reader.get("/tokens", 403)
+    reader.http.close()
 
 
 def test_a_form_without_its_token_changes_nothing(visited: Visited) -> None:

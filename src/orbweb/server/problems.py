@@ -65,4 +65,5 @@ class ProblemRaised(Exception):
 def problem_of(error: errors.OrbwebError) -> Problem:
     status, code = next((status, code) for kind, status, code in _TABLE if isinstance(error, kind))
     more = {"crawlID": error.crawl_id, "jobID": error.job_id} if isinstance(error, ActiveCrawl) else {}
-    return Problem(status, code, redacted(str(error)), more)
+    detail = error.brief if isinstance(error, errors.UnknownProject) else str(error)
+    return Problem(status, code, redacted(detail), more)

@@ -138,7 +138,7 @@ def unknown(db: Queries, name: str) -> UnknownProject:
     ordered = list(dict.fromkeys((*near, *names)))
     more = f" and {len(ordered) - NAMES_SHOWN} more" if len(ordered) > NAMES_SHOWN else ""
     there = f"projects: {', '.join(ordered[:NAMES_SHOWN])}{more}" if ordered else "no projects yet"
-    return UnknownProject(f"no project {name!r} in {db.path.parent} ({there})")
+    return UnknownProject(f"no project {name!r} in {db.path.parent} ({there})", f"no project {name!r} ({there})")
 
 
 def projects(db: Queries) -> list[Project]:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from orbweb import __version__
+from orbweb.app.tokens import Permission
 from orbweb.server.middleware import FORM_TOKEN
 from orbweb.server.ui import format as texts
 from orbweb.server.ui.frame import BARE, PageFrame
@@ -55,7 +56,8 @@ def compile_templates() -> None:
 def render(
     request: Request, name: str, *, status: int = 200, frame: PageFrame = BARE, **values: Any
 ) -> HTMLResponse:
-    """A page made from a template. It knows `who` requests it (None: not logged in), its own `path`, its `frame`,
+    """A page made from a template. It knows `who` requests it (None: not logged in), whether they `may_crawl` (or
+    only read), its own `path`, its `frame`,
     the `theme` of the browser and the `toast` that a form left."""
     who, toast = getattr(request.state, "who", None), toast_of(request)
     theme = request.cookies.get(THEME, "")
@@ -69,6 +71,7 @@ def render(
     template = environment().get_template(name)
     text = template.render(
         who=who,
+        may_crawl=who is not None and who.permission >= Permission.CRAWL,
         form_token=form_token,
         path=request.url.path,
         here=request.url.path + query,
