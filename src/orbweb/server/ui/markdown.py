@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -36,6 +37,8 @@ TAGS = frozenset(
         *("table", "tbody", "td", "th", "thead", "tr"),
     }
 )
+_SCROLLING = re.compile("<(pre|table)>")
+"""What may be wider than the page: keys can scroll it."""
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "code": {"class"}, **{tag: {"id"} for tag in HEADINGS}}
 SCHEMES = frozenset({"http", "https"})
@@ -96,7 +99,7 @@ def to_html(text: str) -> Markup:
         url_schemes=set(SCHEMES),
         link_rel="noopener noreferrer nofollow",
     )
-    return Markup(found)  # noqa: S704
+    return Markup(_SCROLLING.sub(r'<\1 tabindex="0">', found))  # noqa: S704
 
 
 @cache

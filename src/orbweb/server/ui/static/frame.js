@@ -51,6 +51,12 @@ document.addEventListener("click", async (event) => {
   }
 });
 
+// A page that waits for something looks again after some seconds, as long as somebody sees it.
+const again = document.querySelector("[data-again]");
+if (again) {
+  setInterval(() => { if (!document.hidden) location.reload(); }, Number(again.dataset.again) * 1000);
+}
+
 // On a narrow screen the current tab may lie outside its row.
 for (const tab of document.querySelectorAll(".tabs [aria-current], .page-tabs [aria-current]")) {
   const row = tab.parentElement;
