@@ -467,7 +467,7 @@ def plan(db: Database, name: str) -> str:
         ("urls_between", "urls USING PRIMARY KEY (run_id=? AND id>? AND id<?)"),
         ("queued_lanes", "urls USING INDEX urls_in_order (run_id=?)"),
         ("tallies_of", "tallies USING PRIMARY KEY (run_id=?)"),
-        ("manifest", "visits USING PRIMARY KEY (run_id=?)"),
+        ("manifest", "visits USING PRIMARY KEY (run_id=? AND number>?)"),
     ],
 )
 def test_a_query_of_the_hot_path_uses_its_index_and_nothing_else(db: Database, name: str, index: str) -> None:

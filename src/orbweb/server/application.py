@@ -52,7 +52,13 @@ def create_app(services: Services) -> FastAPI:
     app.include_router(ui.router)
     app.mount("/static", ui.static_files(), name="static")
     _answer_problems(app)
-    app.add_middleware(SecurityMiddleware, hosts=services.hosts, credentials=services.credentials, answer=answer)
+    app.add_middleware(
+        SecurityMiddleware,
+        hosts=services.hosts,
+        credentials=services.credentials,
+        answer=answer,
+        workspace=services.workspace.path,
+    )
     return app
 
 

@@ -1,12 +1,16 @@
-"""The gate in front of all routes: judges each request by `security`, bounds its body, checks the token of a form,
-and adds the headers that every response has."""
+"""The gate in front of all routes: judges each request by `security`, reads its body within bounds, and checks the
+token of a form. It answers HEAD, ends the streams of revoked tokens, and adds the headers of every response."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import time
+import traceback
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -14,79 +18,107 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orbweb.errors import Spelling, spelled
+from orbweb.app import redacted
+from orbweb.app.jobs.remote import REQUESTS
+from orbweb.errors import spelled
 from orbweb.server.credentials import Credentials, Identified
-from orbweb.server.problems import Problem
+from orbweb.server.problems import Problem, serving
 from orbweb.server.security import (
     HEADERS,
-    LARGEST_BODY,
     LOGIN,
     AllowedHosts,
     Denial,
     RequestHead,
+    identify,
     judge,
+    largest_body,
+    too_large,
 )
 
 FORM_TOKEN = "form_token"  # noqa: S105
+BODY_S = 30
+"""How long a body may take to arrive."""
+LOOK_AGAIN_S = 1.0
+"""A response that takes longer than this is sent on only while its token is valid."""
 _FIELDS = 500
 
 Answer = Callable[[Request, Problem], Response]
 """The response to a problem: JSON, or a page."""
 
 
-def camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def _option(name: str, value: str | Sequence[str]) -> str:
-    return f"`{camel(name)}`: {value}" if value else f"`{camel(name)}`"
-
-
-def _call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]) -> str:
-    return f"`{' '.join((verb, *arguments, *(f'{name}={value}' for name, value in options.items())))}`"
-
-
 _log = logging.getLogger("orbweb.server")
 
-SPELLING = Spelling(_option, _call, "request")
+
+class Refused(Exception):
+    """A body exceeds a limit."""
+
+    def __init__(self, denial: Denial) -> None:
+        super().__init__(denial.detail)
+        self.denial = denial
 
 
-class TooLarge(Exception):
-    """The body of a request exceeds the limit."""
+class _HeadSent(Exception):
+    """The response to HEAD is complete, whatever the route would still send."""
+
+
+class _Revoked(Exception):
+    """The token of a response that is still being sent was revoked."""
 
 
 class SecurityMiddleware:
     """Wraps the whole application. `request.state.who` is who sends a request (None: nobody known, on a public
-    path), `request.state.form` the fields of a form."""
+    path), `request.state.form` the fields of a form. `workspace` is the path that no answer names."""
 
-    def __init__(self, app: ASGIApp, *, hosts: AllowedHosts, credentials: Credentials, answer: Answer) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: AllowedHosts, credentials: Credentials, answer: Answer, workspace: Path
+    ) -> None:
         self._app, self._hosts, self._credentials, self._answer = app, hosts, credentials, answer
+        self._workspace = workspace
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            with spelled(SPELLING):
+            with spelled(REQUESTS), serving(self._workspace):
                 await self._handle(scope, receive, _with_headers(send))
 
     async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = head_of(scope)
         found = judge(head, self._hosts, self._credentials)
-        request, bounded = Request(scope, receive), _bounded(receive)
+        request = Request(scope, receive)
         if not isinstance(found, Denial):
             request.state.who, request.state.form = found, {}
             try:
-                if not head.is_read and not head.is_api:
-                    body = await _read(bounded)
-                    request.state.form = _fields(body)
-                    found, bounded = self._judge_form(head, found, request.state.form) or found, _replayed(body)
-                if not isinstance(found, Denial):
-                    await self._answered(request, bounded, send)
-                    return
-            except TooLarge:
-                found = Denial(413, "body_too_large", f"a body may have {LARGEST_BODY} bytes")
-        await self._refusal(request, head, found)(scope, receive, send)
+                if not head.is_read:
+                    body = await _read(receive, largest_body(head))
+                    receive = _replayed(body, receive)
+                    if not head.is_api:
+                        request.state.form = _fields(body)
+                        found = self._judge_form(head, found, request.state.form) or found
+            except Refused as refused:
+                found = refused.denial
+        if isinstance(found, Denial):
+            await self._refusal(request, head, found)(scope, receive, send)
+        else:
+            await self._answered(request, receive, self._watched(head, found, send))
+
+    def _watched(self, head: RequestHead, who: Identified | None, send: Send) -> Send:
+        """Sends nothing but the head in answer to HEAD, and nothing more once the token is revoked."""
+        looked_at = time.monotonic()
+
+        async def watched(message: Message) -> None:
+            nonlocal looked_at
+            if message["type"] == "http.response.body":
+                if head.method == "HEAD":
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                    raise _HeadSent
+                if who is not None and time.monotonic() - looked_at >= LOOK_AGAIN_S:
+                    looked_at = time.monotonic()
+                    if identify(head, self._credentials) is None:
+                        raise _Revoked
+            await send(message)
+
+        return watched
 
     async def _answered(self, request: Request, receive: Receive, send: Send) -> None:
         """The response of the application; an internal error becomes a problem, unless a response has begun."""
@@ -97,12 +129,15 @@ class SecurityMiddleware:
             has_begun = True
             await send(message)
 
+        scope = {**request.scope, "method": "GET"} if request.method == "HEAD" else request.scope
         try:
-            await self._app(request.scope, receive, watched)
-        except TooLarge:
+            await self._app(scope, receive, watched)
+        except _HeadSent:
+            return
+        except _Revoked:
             raise
-        except Exception:
-            _log.exception("%s %s failed", request.method, request.url.path)
+        except Exception as error:
+            _log.error(_report(request, error))
             if has_begun:
                 raise
             problem = Problem(500, "internal_error", "an internal error; the log of the server has more")
@@ -130,6 +165,12 @@ class SecurityMiddleware:
         return response
 
 
+def _report(request: Request, error: Exception) -> str:
+    """An internal error for the log, without what looks like a secret in a URL."""
+    trace = "".join(traceback.format_exception(error))
+    return redacted(f"{request.method} {request.url.path} failed\n{trace}")
+
+
 def head_of(scope: Scope) -> RequestHead:
     headers: dict[str, tuple[str, ...]] = {}
     for name, value in scope["headers"]:
@@ -145,34 +186,31 @@ def _fields(body: bytes) -> dict[str, list[str]]:
         return {}
 
 
-def _bounded(receive: Receive) -> Receive:
-    """The body of a request, up to the limit."""
-    seen = 0
-
-    async def limited() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > LARGEST_BODY:
-            raise TooLarge
-        return message
-
-    return limited
-
-
-async def _read(receive: Receive) -> bytes:
-    parts = []
-    while True:
-        message = await receive()
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
+async def _read(receive: Receive, largest: int) -> bytes:
+    """The body of a request; Refused if it is too large or comes too slowly."""
+    found = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            while True:
+                message = await receive()
+                found += message.get("body", b"")
+                if len(found) > largest:
+                    raise Refused(too_large(largest))
+                if not message.get("more_body"):
+                    return bytes(found)
+    except TimeoutError:
+        raise Refused(Denial(408, "body_too_slow", f"the body did not arrive within {BODY_S} s")) from None
 
 
-def _replayed(body: bytes) -> Receive:
-    """A body that was read, for the route."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, for the route; then what the connection reports."""
+    is_read = False
 
     async def again() -> Message:
+        nonlocal is_read
+        if is_read:
+            return await receive()
+        is_read = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

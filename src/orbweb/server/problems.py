@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from orbweb import errors
-from orbweb.app import redacted
+from orbweb.app.jobs.remote import for_clients
 from orbweb.app.jobs.service import ActiveCrawl, CrawlRefused, NothingQueued, NothingToResume
 
 MEDIA_TYPE = "application/problem+json"
@@ -34,6 +38,19 @@ _TABLE: tuple[tuple[type[errors.OrbwebError], int, str], ...] = (
 )
 CODES = {code: status for _, status, code in _TABLE}
 """The codes of exceptions, and their status."""
+
+
+_WORKSPACE: ContextVar[Path] = ContextVar("workspace")
+
+
+@contextmanager
+def serving(workspace: Path) -> Iterator[None]:
+    """Problems within the block do not name the path of this workspace."""
+    token = _WORKSPACE.set(workspace)
+    try:
+        yield
+    finally:
+        _WORKSPACE.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +83,4 @@ def problem_of(error: errors.OrbwebError) -> Problem:
     status, code = next((status, code) for kind, status, code in _TABLE if isinstance(error, kind))
     more = {"crawlID": error.crawl_id, "jobID": error.job_id} if isinstance(error, ActiveCrawl) else {}
     detail = error.brief if isinstance(error, errors.UnknownProject) else str(error)
-    return Problem(status, code, redacted(detail), more)
+    return Problem(status, code, for_clients(detail, _WORKSPACE.get()), more)

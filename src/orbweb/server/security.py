@@ -20,11 +20,15 @@ LOGIN = "/login"
 STATIC = "/static/"
 PUBLIC = frozenset({"/api/v1/health", LOGIN, "/favicon.ico"})
 """Need no token. `STATIC` is public too."""
+PERSONAL = frozenset({"/logout", "/theme"})
+"""Forms that change nothing but cookies of who sends them: any token may."""
 READING = frozenset({"GET", "HEAD"})
 OWN_SITE = frozenset({"same-origin", "none"})
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 LARGEST_BODY = 1 << 20
+LARGEST_LOGIN = 1 << 14
+"""The body of a login, which anyone may send."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -135,8 +139,10 @@ def judge(head: RequestHead, hosts: AllowedHosts, credentials: Credentials) -> D
     found = identify(head, credentials)
     if found is None:
         return Denial(401, "token_required", "send a token: `Authorization: Bearer TOKEN`, or log in at /login")
-    if not head.is_read and found.permission < Permission.CRAWL:
+    if not head.is_read and found.permission < Permission.CRAWL and head.path not in PERSONAL:
         return scope_denial(Permission.CRAWL)
+    if not head.is_read and head.is_api and found.session is not None and head.media_type != JSON:
+        return _wrong_type(JSON)
     return found
 
 
@@ -168,18 +174,30 @@ def _judge_origin(head: RequestHead) -> Denial | None:
 
 def _judge_body(head: RequestHead) -> Denial | None:
     """A change is requested as JSON or, of a page, by a form: what another site can send unasked is neither, or
-    lacks the form's token."""
+    lacks the form's token. A call of the API without a body needs no type, unless it comes with a cookie."""
     length = head.header("content-length")
-    if length is not None and length.isdigit() and int(length) > LARGEST_BODY:
-        return Denial(413, "body_too_large", f"a body may have {LARGEST_BODY} bytes")
+    if length is not None and length.isdigit() and int(length) > largest_body(head):
+        return too_large(largest_body(head))
     if head.is_read:
         return None
     has_body = "transfer-encoding" in head.headers or (length or "0") != "0"
     wanted = JSON if head.is_api else FORM
     has_type = "content-type" in head.headers
     if head.media_type != wanted and (has_type or has_body or not head.is_api):
-        return Denial(415, "wrong_media_type", f"send the body as {wanted}")
+        return _wrong_type(wanted)
     return None
+
+
+def _wrong_type(wanted: str) -> Denial:
+    return Denial(415, "wrong_media_type", f"send the body as {wanted}")
+
+
+def largest_body(head: RequestHead) -> int:
+    return LARGEST_LOGIN if head.path == LOGIN else LARGEST_BODY
+
+
+def too_large(largest: int) -> Denial:
+    return Denial(413, "body_too_large", f"a body may have {largest} bytes")
 
 
 def identify(head: RequestHead, credentials: Credentials) -> Identified | None:

@@ -21,12 +21,15 @@ from orbweb.app.jobs.service import JobService, JobSettings
 from orbweb.app.tokens import check_token, new_token
 from orbweb.errors import UsageError, option
 from orbweb.server.application import create_app
+from orbweb.server.connections import BoundedProtocol
 from orbweb.server.credentials import Credentials
 from orbweb.server.security import allowed_hosts, is_loopback
 from orbweb.server.services import Services
 
 TOKEN_VARIABLE = "ORBWEB_TOKEN"  # noqa: S105
 GRACE_S = 1
+MOST_CONNECTIONS = 800
+"""Further ones are answered with 503. Below the number of files that a process may open."""
 BACKLOG = 128
 
 Print = Callable[[str], None]
@@ -152,7 +155,8 @@ def _server(services: Services) -> uvicorn.Server:
         ws="none",
         lifespan="on",
         loop="asyncio",
-        http="h11",
+        http=BoundedProtocol,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_S,
     )
     return _StoppingServer(config, services.jobs.stop)

@@ -26,14 +26,14 @@ from orbweb.app.directory import OpenWorkspace, now_us, open_workspace
 from orbweb.app.export import export
 from orbweb.app.job_files import EXPORTS, REPORT, export_name
 from orbweb.app.jobs.records import CrawlOrder, JobKind, JobState, crawl_order, export_order, extract_order
-from orbweb.app.jobs.remote import remote_request
+from orbweb.app.jobs.remote import REQUESTS, for_clients, remote_request
 from orbweb.app.options import options_of
 from orbweb.app.report import write_report
 from orbweb.app.request import request_of
 from orbweb.app.results.crawls import crawl_result
 from orbweb.config import schema
 from orbweb.engine.control import Command, ControlFiles
-from orbweb.errors import Busy, OrbwebError
+from orbweb.errors import Busy, OrbwebError, spelled
 from orbweb.events import ExtractProgress
 from orbweb.export import Format
 from orbweb.lifecycle import EndedBy, RunState
@@ -60,7 +60,8 @@ def main(words: list[str]) -> int:
         is_wanted = store.begin_job(number, attempt, identities.last_crawl(workspace.db))
         job = store.job(number) if is_wanted else None
         if job is not None:
-            _run(workspace, store, job)
+            with spelled(REQUESTS):
+                _run(workspace, store, job)
         lock.remove(path / "locks", str(number), ROLE)
     return 0
 
@@ -81,8 +82,8 @@ def _run(workspace: OpenWorkspace, store: ServerStore, job: JobRow) -> None:
         store.requeue_job(job.id, job.attempt)
         return
     except OrbwebError as problem:
-        state, error = JobState.FAILED, redacted(str(problem))
-        print(error, file=sys.stderr)  # noqa: T201
+        state, error = JobState.FAILED, for_clients(str(problem), workspace.path)
+        print(redacted(str(problem)), file=sys.stderr)  # noqa: T201
     text = json.dumps(result, sort_keys=True) if result is not None else None
     store.end_job(job.id, job.attempt, state, result=text, error=error, now=now_us())
 

@@ -15,6 +15,7 @@ from orbweb.app.results.record import record
 from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.app.results.urls import UrlDetails
 from orbweb.app.sections import run_sections, section_links
+from orbweb.store.queries import reports
 
 
 class RunReader:
@@ -61,3 +62,9 @@ class RunReader:
         """Where pages link to whose URL, without its scheme, begins with a prefix."""
         with self._workspace() as workspace:
             return section_links(workspace, project, prefix, run)
+
+    def manifest(self, project: str, after: int, count: int, *, run: int | None = None) -> list[tuple[int, str]]:
+        """Lines of the manifest after a visit, with the numbers of their visits."""
+        with self._workspace() as workspace:
+            run_id = workspace.run(project, run).id
+            return list(reports.manifest_after(workspace.db, run_id, after, count))

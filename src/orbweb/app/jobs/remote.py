@@ -10,7 +10,7 @@ from typing import Any
 
 from orbweb.app import crawl as crawl_verb
 from orbweb.app import plan
-from orbweb.app.callbacks import ignore_note
+from orbweb.app.callbacks import ignore_note, redacted
 from orbweb.app.consent_store import PRIVATE, ConsentStore, folder
 from orbweb.app.directory import CONFIG_FILE, OpenWorkspace, now_us
 from orbweb.app.jobs.records import CrawlOrder
@@ -21,12 +21,29 @@ from orbweb.app.results.record import record
 from orbweb.app.session import ready
 from orbweb.app.setting_sources import SHAREABLE
 from orbweb.config import keys, schema, sources
-from orbweb.errors import ConfigError, UsageError, option
+from orbweb.errors import ConfigError, Spelling, UsageError, option
 from orbweb.store import runs, workspace_files
 from orbweb.store.runs import Project
 
 LOCAL_OPTIONS = frozenset({"allow_private", "metrics_port", "resolve", "trust"})
 """Options of the person at the machine, besides those that name a file or a proxy."""
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _option(name: str, value: str | Sequence[str]) -> str:
+    return f"`{camel(name)}`: {value}" if value else f"`{camel(name)}`"
+
+
+def _call(verb: str, arguments: Sequence[str], options: Mapping[str, str | bool]) -> str:
+    return f"`{' '.join((verb, *arguments, *(f'{name}={value}' for name, value in options.items())))}`"
+
+
+REQUESTS = Spelling(_option, _call, "request")
+"""How messages name options and calls to clients of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +80,14 @@ def operator_rules(
     return OperatorRules(
         tuple(dict.fromkeys(sites)), tuple(dict.fromkeys(pin for config in found for pin in config.resolve))
     )
+
+
+def for_clients(text: str, workspace: Path) -> str:
+    """A message for clients of the server: without what looks like a secret in a URL, and without the path of the
+    workspace."""
+    for path in {workspace.absolute(), workspace.resolve()}:
+        text = text.replace(f"{path}/", "").replace(str(path), "the workspace")
+    return redacted(text)
 
 
 def remote_options(verb: str) -> list[Option]:

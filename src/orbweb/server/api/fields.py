@@ -16,9 +16,8 @@ from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_t
 from typing_extensions import TypedDict
 
 from orbweb.app import Kind, Option
-from orbweb.app.jobs.remote import remote_options
+from orbweb.app.jobs.remote import camel, remote_options
 from orbweb.errors import UsageError
-from orbweb.server.middleware import camel
 from orbweb.server.problems import MEDIA_TYPE
 
 _typed_dict: Any = TypedDict

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body
 from starlette.responses import JSONResponse, Response
 from typing_extensions import TypedDict
 
-from orbweb.app import DeletedProject, ProjectOverview, ProjectStatus
+from orbweb.app import ProjectOverview, ProjectStatus
 from orbweb.app.ids import ProjectIdentity, checked_name
 from orbweb.errors import UsageError
 from orbweb.server.api.config import ConfigBody, Configured, store_settings
@@ -43,6 +43,17 @@ class ProjectRow:
     bytes: int
     started_at: str | None
     ended_at: str | None
+
+
+class Deleted(TypedDict):
+    """What was deleted with a project. `freed` bytes are free on the disk now."""
+
+    projectID: int
+    project: str
+    runs: int
+    urls: int
+    pages: int
+    freed: int
 
 
 class RenameBody(TypedDict):
@@ -146,12 +157,18 @@ def patch_project(
     "/projects/{project}",
     summary="Delete a project with all its data",
     dependencies=[ADMIN],
-    responses={200: {"model": shape(DeletedProject)}},
 )
-def delete_project(project: str, served: Served) -> Response:
+def delete_project(project: str, served: Served) -> Deleted:
     """Its runs, pages, bodies that no other project needs, files and jobs. 409 while a crawl runs. Needs the scope
     admin."""
     found = served.jobs.project(project)
     done = served.workspace.delete(found.name)
     served.jobs.forget_project(found.id)
-    return JSONResponse(to_json(done))
+    return Deleted(
+        projectID=found.id,
+        project=found.name,
+        runs=done.runs,
+        urls=done.urls,
+        pages=done.pages,
+        freed=done.freed,
+    )

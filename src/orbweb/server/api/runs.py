@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from typing_extensions import TypedDict
 
 from orbweb.app import CrawlSummary, RunHistory, RunSummary
-from orbweb.app.ids import ProjectIdentity, RunCrawls
+from orbweb.app.ids import ProjectIdentity, RunCrawls, RunIdentity
 from orbweb.server.api.fields import shape, to_json
 from orbweb.server.api.lists import Listing, listed
 from orbweb.server.services import Served, Services
 
 router = APIRouter(tags=["runs"])
+
+PART = 2000
+"""Lines of a manifest that are read at once."""
 
 
 class RunCrawl(TypedDict):
@@ -116,8 +121,17 @@ def get_manifest(
     found = served.jobs.run(run_id)
     if hashed:
         return PlainTextResponse(served.workspace.manifest_hash(found.project, run=found.number) + "\n")
-    lines = served.workspace.manifest(found.project, run=found.number)
-    return StreamingResponse((f"{line}\n" for line in lines), media_type="text/plain; charset=utf-8")
+    return StreamingResponse(_manifest(served, found), media_type="text/plain; charset=utf-8")
+
+
+async def _manifest(served: Services, run: RunIdentity) -> AsyncIterator[str]:
+    """The lines in parts, so that a client that reads slowly holds nothing open."""
+    after = 0
+    while rows := await to_thread.run_sync(
+        lambda last: served.reading.manifest(run.project, last, PART, run=run.number), after
+    ):
+        yield "".join(f"{line}\n" for _, line in rows)
+        after = rows[-1][0]
 
 
 def run_row(ids: RunCrawls, run: RunHistory, alternates: int) -> RunRow:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orbweb.app import EffectiveSetting, Kind, Option, setting_text
+from orbweb.app.jobs.remote import camel
 from orbweb.app.options import words_of
-from orbweb.server.middleware import camel
 
 SECTIONS = (
     ("scope", "Scope", ("exclude", "include", "external_hops", "max_depth", "strict_path")),

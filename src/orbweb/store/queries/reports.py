@@ -276,15 +276,20 @@ def _unfollowed(db: Queries, run_id: int) -> dict[int, tuple[str, int]]:
 
 def manifest(db: Queries, run_id: int) -> Iterator[str]:
     """One line per visit, in order, without times."""
-    for depth, rank, url, status, kind, reuse, body, content, role, truncated in db.each(
-        "manifest", run_id=run_id
+    return (line for _, line in manifest_after(db, run_id, 0, -1))
+
+
+def manifest_after(db: Queries, run_id: int, after: int, count: int) -> Iterator[tuple[int, str]]:
+    """The lines of a manifest after a visit with the numbers of their visits: at most `count`, -1 for all."""
+    for number, depth, rank, url, status, kind, reuse, body, content, role, truncated in db.each(
+        "manifest", run_id=run_id, after=after, count=count
     ):
         answer = kind if kind and not kind.startswith("http_") else status
         if reuse == Reuse.CACHED:
             answer = reuse
         mark = "truncated" if truncated else "-"
         hashes = _hex(body) or "-", _hex(content) or "-"
-        yield "\t".join((str(Place(depth, rank)), url, str(answer), *hashes, role, mark))
+        yield number, "\t".join((str(Place(depth, rank)), url, str(answer), *hashes, role, mark))
 
 
 def manifest_hash(db: Queries, run_id: int) -> str:

@@ -691,11 +691,11 @@ SELECT id, changed_in, COALESCE(url, key), source, depth, rank, hops FROM urls
 WHERE run_id = :run_id AND state = 'queued' ORDER BY depth, rank LIMIT :count;
 
 -- name: manifest
--- One line per visit, in the order of commits.
-SELECT visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.reuse,
+-- One line per visit, in the order of commits: all after a visit, or so many.
+SELECT visits.number, visits.depth, visits.rank, COALESCE(urls.url, urls.key), visits.status, visits.kind, visits.reuse,
        visits.body_sha256, visits.content_sha256, visits.role, visits.truncated
 FROM visits JOIN urls ON urls.run_id = visits.run_id AND urls.id = visits.url_id
-WHERE visits.run_id = :run_id ORDER BY visits.number;
+WHERE visits.run_id = :run_id AND visits.number > :after ORDER BY visits.number LIMIT :count;
 
 -- name: page_visits
 -- Primaries and alternates, grouped by the caller.
