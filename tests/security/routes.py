@@ -70,8 +70,8 @@ class Target:
 @dataclass(frozen=True)
 class Change:
     """A request that changes something: its body, the path parameters that differ from those of the others, and
-    what must be so before it: `idle`, `paused`, `failed`: a URL has failed, `crawling`, `held` or `waiting`: a job is
-    in the queue."""
+    what must be so before it: `idle`, `paused`, `failed` (a URL has failed), `crawling`, `held`, or `waiting` (a
+    job is in the queue)."""
 
     body: Mapping[str, Any] = field(default_factory=dict)
     filled: Mapping[str, str] = field(default_factory=dict)
@@ -110,8 +110,11 @@ CHANGES: dict[tuple[str, str], Change] = {
     ("POST", "/p/{project}/diff/{old}..{new}/seen"): Change({"url": "{url}"}),
     ("POST", "/p/{project}/runs/latest/retry"): Change({"kind": "http_5xx"}, before="failed"),
     ("POST", "/p/{project}/crawl"): Change({}, {"project": "typed"}),
+    ("POST", "/p/{project}/rename"): Change({"name": "renamed"}, {"project": "typed"}),
+    ("POST", "/p/{project}/delete"): Change({}, {"project": "renamed"}),
     ("POST", "/p/{project}/resume"): Change(before="paused"),
     ("POST", "/p/{project}/recrawl"): Change(),
+    ("POST", "/p/{project}/cancel"): Change({}, {"project": "waits"}, before="waiting"),
     ("POST", "/p/{project}/pause"): Change(before="crawling"),
     ("POST", "/p/{project}/unpause"): Change(before="held"),
     ("POST", "/p/{project}/stop"): Change(before="crawling"),

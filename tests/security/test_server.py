@@ -230,9 +230,11 @@ def test_what_needs_the_scope_admin_refuses_one_that_may_crawl(attacked: Attacke
     guarded = [
         each
         for each in attacked.targets
-        if "/tokens" in each.path or (each.method == "DELETE" and each.path == "/api/v1/projects/site")
+        if "/tokens" in each.path
+        or each.path == "/p/site/delete"
+        or (each.method == "DELETE" and each.path == "/api/v1/projects/site")
     ]
-    assert len(guarded) >= 9
+    assert len(guarded) >= 11
     for target in guarded:
         found = attacked.send(target, attacked.allowed(target, "crawl"), attacked.content(target, "crawl"))
         assert found.status_code == 403, (target, found.status_code)
