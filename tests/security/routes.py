@@ -42,7 +42,11 @@ QUERIES = {
 }
 """What a route needs in its query."""
 
-NUMBERS = {"/p/{project}/exports/{number}/file": "job_id", "/tokens/{number}/revoke": "token_id"}
+NUMBERS = {
+    "/p/{project}/exports/{number}/file": "job_id",
+    "/p/{project}/exports/{number}/cancel": "job_id",
+    "/tokens/{number}/revoke": "token_id",
+}
 """What the parameter `number` of a page is."""
 
 
@@ -76,6 +80,8 @@ class Change:
     body: Mapping[str, Any] = field(default_factory=dict)
     filled: Mapping[str, str] = field(default_factory=dict)
     before: str = "idle"
+    is_late: bool = False
+    """There is nothing to do: the route itself answers with 409."""
 
 
 API = "/api/v1"
@@ -107,6 +113,8 @@ CHANGES: dict[tuple[str, str], Change] = {
     ("POST", "/p/{project}/settings"): Change({"limits.workers": "2"}),
     ("POST", "/p/{project}/rule"): Change({"kind": "exclude", "pattern": "/never-2/"}),
     ("POST", "/p/{project}/exports"): Change({"to": "csv"}),
+    ("POST", "/p/{project}/exports/{number}/cancel"): Change(is_late=True),
+    ("POST", "/p/{project}/release"): Change({"pattern": "/"}, is_late=True),
     ("POST", "/p/{project}/diff/{old}..{new}/seen"): Change({"url": "{url}"}),
     ("POST", "/p/{project}/runs/latest/retry"): Change({"kind": "http_5xx"}, before="failed"),
     ("POST", "/p/{project}/crawl"): Change({}, {"project": "typed"}),

@@ -15,7 +15,7 @@ from orbweb.app.results.record import record
 from orbweb.app.results.sections import RunSections, SectionLinks
 from orbweb.app.results.urls import UrlDetails
 from orbweb.app.sections import run_sections, section_links
-from orbweb.store.queries import reports
+from orbweb.store.queries.reports import manifest_after
 
 
 class RunReader:
@@ -67,4 +67,4 @@ class RunReader:
         """Lines of the manifest after a visit, with the numbers of their visits."""
         with self._workspace() as workspace:
             run_id = workspace.run(project, run).id
-            return list(reports.manifest_after(workspace.db, run_id, after, count))
+            return list(manifest_after(workspace.db, run_id, after, count))
