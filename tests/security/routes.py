@@ -35,6 +35,7 @@ QUERIES = {
     "/api/v1/projects/{project}/search.csv": "q=page",
     "/p/{project}/runs/{run}/page": "url={url}",
     "/p/{project}/runs/{run}/page/original": "url={url}",
+    "/p/{project}/runs/{run}/page/markdown": "url={url}",
     "/p/{project}/runs/{run}/search": "q=page",
     "/p/{project}/runs/{run}/search.{suffix}": "q=page",
     "/search": "q=page",
