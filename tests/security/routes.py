@@ -81,8 +81,8 @@ class Change:
     body: Mapping[str, Any] = field(default_factory=dict)
     filled: Mapping[str, str] = field(default_factory=dict)
     before: str = "idle"
-    is_late: bool = False
-    """There is nothing to do: the route itself answers with 409."""
+    is_refused: bool = False
+    """The route itself refuses it: there is nothing to do, or the operator has not named the site."""
 
 
 API = "/api/v1"
@@ -97,6 +97,8 @@ CHANGES: dict[tuple[str, str], Change] = {
     ("POST", f"{API}/projects/{{project}}/retry"): Change({"kind": "http_5xx"}),
     ("POST", f"{API}/projects/{{project}}/exports"): Change({"to": "csv"}),
     ("POST", f"{API}/crawl"): Change({"url": "{url}", "project": "more", "budget": 1, "rate": "max"}),
+    ("POST", f"{API}/batch"): Change({"urls": ["http://127.0.0.1:1/"], "project": "list"}, is_refused=True),
+    ("POST", f"{API}/projects/{{project}}/extract"): Change(),
     ("POST", f"{API}/resume-crawl/{{project}}"): Change({"budget": 1}, before="paused"),
     ("POST", f"{API}/crawl/{{crawl_id}}/pause"): Change(before="crawling"),
     ("POST", f"{API}/crawl/{{crawl_id}}/unpause"): Change(before="held"),
@@ -114,8 +116,8 @@ CHANGES: dict[tuple[str, str], Change] = {
     ("POST", "/p/{project}/settings"): Change({"limits.workers": "2"}),
     ("POST", "/p/{project}/rule"): Change({"kind": "exclude", "pattern": "/never-2/"}),
     ("POST", "/p/{project}/exports"): Change({"to": "csv"}),
-    ("POST", "/p/{project}/exports/{number}/cancel"): Change(is_late=True),
-    ("POST", "/p/{project}/release"): Change({"pattern": "/"}, is_late=True),
+    ("POST", "/p/{project}/exports/{number}/cancel"): Change(is_refused=True),
+    ("POST", "/p/{project}/release"): Change({"pattern": "/"}, is_refused=True),
     ("POST", "/p/{project}/diff/{old}..{new}/seen"): Change({"url": "{url}"}),
     ("POST", "/p/{project}/runs/latest/retry"): Change({"kind": "http_5xx"}, before="failed"),
     ("POST", "/p/{project}/crawl"): Change({}, {"project": "typed"}),
