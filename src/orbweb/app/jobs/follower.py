@@ -233,6 +233,8 @@ def state_of(
     latest = runs.latest_run(workspace.db, project.id)
     crawls = runs.crawls_of(workspace.db, latest.id) if latest is not None else []
     is_running = is_owned and bool(crawls) and crawls[-1].state is CrawlState.IN_PROGRESS
+    # The last snapshot of a crawl stays until its process ends, and is older than the end of its run.
+    snapshot = snapshot if is_running else None
     if snapshot is not None:
         visited, failed, queued = snapshot.visited, snapshot.failed, snapshot.queued
     elif latest is not None:
