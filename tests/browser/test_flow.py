@@ -186,12 +186,16 @@ def test_pages_are_found_by_search_opened_and_read_by_tabs(desk: Desk) -> None:
     captured = desk.workspace.document("docs", f"http://{url}")
     assert captured is not None
     for key, tab in enumerate(("markdown", "source", "original", "meta", "links", "explain", "history"), 1):
+        page.wait_for_load_state()
         page.keyboard.press(str(key))
         expect(page.locator(".page-tabs [aria-current=page]")).to_have_text(re.compile(f"^{tab}", re.IGNORECASE))
+    page.wait_for_load_state()
     page.keyboard.press("2")
     expect(page.locator("#markdown")).to_have_text(captured.markdown.strip())
+    page.wait_for_load_state()
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".steps [aria-current=true]")).to_contain_text("run 1")
+    page.wait_for_load_state()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".steps [aria-current=true]")).to_contain_text("run 2")
 

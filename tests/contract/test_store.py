@@ -21,7 +21,7 @@ from orbweb.lifecycle import CrawlState, EndedBy, ItemState, RunState
 from orbweb.store import links as packed_links
 from orbweb.store import runs
 from orbweb.store.bodies import Location
-from orbweb.store.queries import reports
+from orbweb.store.queries import failures, reports
 from orbweb.store.rows import (
     FAILED,
     QUEUED,
@@ -439,7 +439,7 @@ def test_a_retry_queues_failures_in_the_order_they_failed(site: Site) -> None:
     assert [each["place"] for each in queue["next"]] == [f"1:{rank}" for rank in ranks]
     assert [each["url"][-1] for each in queue["next"]] == ["d", "c", "b"]
     assert queue["can_resume"]
-    assert list(reports.failures(site.db, site.run.id)) == []
+    assert list(failures.failures(site.db, site.run.id)) == []
     assert [line.split("\t")[1][-1] for line in reports.manifest(site.db, site.run.id)] == ["/", "a"]
     assert site.books_balance()
     assert runs.retry(site.db, after, None, NOW + 81) == 0
@@ -457,7 +457,7 @@ def test_a_retry_of_one_kind_leaves_the_others_failed(site: Site) -> None:
     assert runs.retry(site.db, site.now(), "tls", NOW) == 0
     assert site.now().state is RunState.COMPLETED
     assert runs.retry(site.db, site.now(), "dns_timeout", NOW) == 1
-    assert [each.kind for each in reports.failures(site.db, site.run.id)] == ["timeout", "http_4xx"]
+    assert [each.kind for each in failures.failures(site.db, site.run.id)] == ["timeout", "http_4xx"]
     assert site.now().state is RunState.PAUSED
     assert site.books_balance()
 

@@ -99,6 +99,13 @@ def test_every_page_is_listed_once_in_any_order_and_in_any_parts(crawled: Crawle
     )
 
 
+def test_an_unknown_field_is_named(crawled: Crawled) -> None:
+    body = {"url": "http://127.0.0.1:1/", "bugdet": 3}
+    found = crawled.server.post("/crawl", body, status=422)
+    assert found["code"] == "invalid_request"
+    assert found["errors"] == [{"field": "bugdet", "message": "unknown field; see /api/v1/openapi.json"}]
+
+
 def test_a_list_has_its_twins(crawled: Crawled) -> None:
     whole = crawled.server.get("/projects/site/pages", params={"limit": 1000})["items"]
     assert crawled.server.get("/projects/site/pages.json", params={"limit": 1000}) == whole

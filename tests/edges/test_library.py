@@ -29,7 +29,7 @@ from servers.site import StaticSite, serve
 # pycurl warns of a getinfo that the fetcher uses; raised inside a callback of the loop, it would stop the crawl.
 ROOT = Path(__file__).resolve().parents[2]
 NO_VERBS = {"serve", "demo", "completion"}
-OTHER_NAMES = {"index": "page_index", "import_": "import_state"}
+OTHER_NAMES = {"index": "page_index", "import_": "import_state", "report": "write_report"}
 NO_OPTIONS = {"urls", "project", "quiet", "no_progress", "verbose", "as_json", "workspace"}
 
 

@@ -445,9 +445,8 @@ def test_a_revoked_token_loses_its_logins_and_its_event_streams(attacked: Attack
         attacked.server.call("DELETE", f"/tokens/{made['id']}", status=204)
         assert client.get("/", headers={"cookie": cookie}).status_code == 303
         for each in lines:
-            with pytest.raises(httpx.RemoteProtocolError):
-                for _ in each:
-                    pass
+            for _ in each:
+                pass  # until it ends; a stream that goes on times out
 
 
 def test_a_body_that_is_too_large_is_refused(attacked: Attacked) -> None:

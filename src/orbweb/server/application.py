@@ -28,6 +28,11 @@ from orbweb.server.ui.search import Searches
 from orbweb.server.ui.templating import compile_templates
 
 THREADS = 16
+_PLAIN = {
+    "extra_forbidden": "unknown field; /api/v1/openapi.json lists those of this request",
+    "missing": "missing",
+}
+"""What is wrong with a field, instead of the words of pydantic."""
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -104,7 +109,10 @@ def _answer_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _on_invalid(request: Request, error: RequestValidationError) -> Response:
-        found = [{"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]} for each in error.errors()]
+        found = [
+            {"field": ".".join(map(str, each["loc"][1:])), "message": _PLAIN.get(each["type"], each["msg"])}
+            for each in error.errors()
+        ]
         detail = "; ".join(f"{each['field']}: {each['message']}" for each in found)
         return _answered(request, Problem(422, "invalid_request", detail, {"errors": found}))
 

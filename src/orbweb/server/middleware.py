@@ -40,6 +40,7 @@ BODY_S = 30
 """How long a body may take to arrive."""
 LOOK_AGAIN_S = 1.0
 """A response that takes longer than this is sent on only while its token is valid."""
+END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 _FIELDS = 500
 
 Answer = Callable[[Request, Problem], Response]
@@ -49,7 +50,7 @@ Answer = Callable[[Request, Problem], Response]
 _log = logging.getLogger("orbweb.server")
 
 
-class Refused(Exception):
+class BodyRefused(Exception):
     """A body exceeds a limit."""
 
     def __init__(self, denial: Denial) -> None:
@@ -57,12 +58,12 @@ class Refused(Exception):
         self.denial = denial
 
 
-class _HeadSent(Exception):
-    """The response to HEAD is complete, whatever the route would still send."""
+class _Complete(Exception):
+    """The response is complete, whatever the route would still send."""
 
 
 class _Revoked(Exception):
-    """The token of a response that is still being sent was revoked."""
+    """The token of a response that is still being sent was revoked: it is cut off."""
 
 
 class SecurityMiddleware:
@@ -95,7 +96,7 @@ class SecurityMiddleware:
                     if not head.is_api:
                         request.state.form = _fields(body)
                         found = self._judge_form(head, found, request.state.form) or found
-            except Refused as refused:
+            except BodyRefused as refused:
                 found = refused.denial
         if isinstance(found, Denial):
             await self._refusal(request, head, found)(scope, receive, send)
@@ -103,19 +104,24 @@ class SecurityMiddleware:
             await self._answered(request, receive, self._watched(head, found, send))
 
     def _watched(self, head: RequestHead, who: Identified | None, send: Send) -> Send:
-        """Sends nothing but the head in answer to HEAD, and nothing more once the token is revoked."""
-        looked_at = time.monotonic()
+        """Sends nothing but the head in answer to HEAD, and nothing more once the token is revoked: an event
+        stream ends, anything else is cut off, because a part of it must not look complete."""
+        looked_at, is_stream = time.monotonic(), False
 
         async def watched(message: Message) -> None:
-            nonlocal looked_at
-            if message["type"] == "http.response.body":
-                if head.method == "HEAD":
-                    await send({"type": "http.response.body", "body": b"", "more_body": False})
-                    raise _HeadSent
-                if who is not None and time.monotonic() - looked_at >= LOOK_AGAIN_S:
-                    looked_at = time.monotonic()
-                    if identify(head, self._credentials) is None:
+            nonlocal looked_at, is_stream
+            if message["type"] == "http.response.start":
+                is_stream = any(value.startswith(b"text/event-stream") for _, value in message["headers"])
+            elif head.method == "HEAD":
+                await send(END)
+                raise _Complete
+            elif who is not None and time.monotonic() - looked_at >= LOOK_AGAIN_S:
+                looked_at = time.monotonic()
+                if identify(head, self._credentials) is None:
+                    if not is_stream:
                         raise _Revoked
+                    await send(END)
+                    raise _Complete
             await send(message)
 
         return watched
@@ -132,7 +138,7 @@ class SecurityMiddleware:
         scope = {**request.scope, "method": "GET"} if request.method == "HEAD" else request.scope
         try:
             await self._app(scope, receive, watched)
-        except _HeadSent:
+        except _Complete:
             return
         except _Revoked:
             raise
@@ -187,7 +193,7 @@ def _fields(body: bytes) -> dict[str, list[str]]:
 
 
 async def _read(receive: Receive, largest: int) -> bytes:
-    """The body of a request; Refused if it is too large or comes too slowly."""
+    """The body of a request; BodyRefused if it is too large or comes too slowly."""
     found = bytearray()
     try:
         async with asyncio.timeout(BODY_S):
@@ -195,11 +201,11 @@ async def _read(receive: Receive, largest: int) -> bytes:
                 message = await receive()
                 found += message.get("body", b"")
                 if len(found) > largest:
-                    raise Refused(too_large(largest))
+                    raise BodyRefused(too_large(largest))
                 if not message.get("more_body"):
                     return bytes(found)
     except TimeoutError:
-        raise Refused(Denial(408, "body_too_slow", f"the body did not arrive within {BODY_S} s")) from None
+        raise BodyRefused(Denial(408, "body_too_slow", f"the body did not arrive within {BODY_S} s")) from None
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -38,6 +38,7 @@ _PROBLEMS = {
     401: "No token",
     403: "The token may not do this, or the operator has not allowed it",
     404: "There is nothing of that name or id",
+    408: "The body did not arrive in time",
     409: "Something is in the way, or there is nothing to do",
     413: "The body is too large",
     415: "The body is not JSON",
