@@ -21,7 +21,7 @@ from orbweb.cli import demo
 from servers.site import serve
 from serving import RunningServer, served, site_of
 
-UNREAD = re.compile("being compared|Being searched")
+UNREAD = re.compile("being compared|Being searched|data-counting")
 QUICK = {"fetch.backoff_s": 0.05, "fetch.retries": 1}
 
 

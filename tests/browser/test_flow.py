@@ -191,7 +191,7 @@ def test_pages_are_found_by_search_opened_and_read_by_tabs(desk: Desk) -> None:
         expect(page.locator(".page-tabs [aria-current=page]")).to_have_text(re.compile(f"^{tab}", re.IGNORECASE))
     page.wait_for_load_state()
     page.keyboard.press("2")
-    expect(page.locator("#markdown")).to_have_text(captured.markdown.strip())
+    expect(page.get_by_label("Markdown source")).to_have_text(captured.markdown.strip())
     page.wait_for_load_state()
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".steps [aria-current=true]")).to_contain_text("run 1")
@@ -202,8 +202,9 @@ def test_pages_are_found_by_search_opened_and_read_by_tabs(desk: Desk) -> None:
 
 def test_changes_of_two_runs_are_read_and_marked_by_keys(desk: Desk) -> None:
     page = desk.page
-    wait_until(lambda: "being compared" not in opened(page, "/p/docs/diff/1..2"))
+    page.goto("/p/docs/diff/1..2")
     rows = page.locator("tr[data-change]")
+    expect(rows.first).to_be_visible()
     known = desk.workspace.diff("docs", 1, 2)
     assert rows.count() == len(known.changed) > 2
     page.keyboard.press("j")
@@ -335,11 +336,6 @@ def test_the_theme_is_chosen_kept_and_follows_the_system_again(desk: Desk) -> No
     assert page.evaluate(background) == light
     page.emulate_media(color_scheme="dark")
     assert page.evaluate(background) == dark
-
-
-def opened(page: Page, path: str) -> str:
-    page.goto(path)
-    return page.content()
 
 
 def number_in(text: str) -> int:
