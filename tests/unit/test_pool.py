@@ -104,8 +104,16 @@ def stat(pid: int) -> list[str]:
 
 
 def children(parent: int | None = None) -> set[int]:
+    """The children of a process, but for those with which tests start commands (tests/preloaded.py)."""
     pids = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
-    return {pid for pid in pids if stat(pid)[1:2] == [str(parent or os.getpid())]}
+    return {pid for pid in pids if stat(pid)[1:2] == [str(parent or os.getpid())] and not is_preloaded(pid)}
+
+
+def is_preloaded(pid: int) -> bool:
+    try:
+        return b"preloaded.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def alive(pid: int) -> bool:
