@@ -103,7 +103,9 @@ def test_an_unknown_field_is_named(crawled: Crawled) -> None:
     body = {"url": "http://127.0.0.1:1/", "bugdet": 3}
     found = crawled.server.post("/crawl", body, status=422)
     assert found["code"] == "invalid_request"
-    assert found["errors"] == [{"field": "bugdet", "message": "unknown field; see /api/v1/openapi.json"}]
+    assert found["errors"] == [
+        {"field": "bugdet", "message": "unknown field; /api/v1/openapi.json lists those of this request"}
+    ]
 
 
 def test_a_list_has_its_twins(crawled: Crawled) -> None:
